@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# What people call; what the kernel's build reads is in Kbuild.
+
+KDIR ?= /lib/modules/$(shell uname -r)/build
+
+.DEFAULT_GOAL := modules
+
+modules modules_install clean: | $(KDIR)/Makefile
+	$(MAKE) -C $(KDIR) M=$(CURDIR) $@
+
+$(KDIR)/Makefile:
+	@echo "No kernel headers in $(KDIR)."
+	@echo "On Debian, install linux-headers-$(shell uname -r) or set KDIR=DIR."
+	@exit 1
+
+setup:
+	@scripts/setup
+
+demo: setup
+	@scripts/demo
+
+check: setup
+	@scripts/check $(SUITES)
+
+kunit: setup
+	@scripts/kunit --arch $(or $(ARCH),um)
+
+selftests: setup
+	@scripts/selftests --kernel $(or $(KERNEL),6.1)
+
+help:
+	@echo 'make [KDIR=DIR]           build zsxmalloc.ko for the running kernel, or that of DIR'
+	@echo 'make modules_install      install it there (run depmod -a after)'
+	@echo 'make clean                remove what a build here left'
+	@echo 'make demo                 store real files through zsx, on Linux 6.1 in QEMU'
+	@echo 'make check [SUITES=...]   all tests, or these (see scripts/check --list)'
+	@echo 'make kunit [ARCH=x86_64]  the KUnit tests, in UML or in QEMU'
+	@echo 'make selftests [KERNEL=6.12]  the kselftests on 6.1, 6.12 or uml'
+	@echo 'make setup                install through apt what these need (they call it)'
+
+.PHONY: modules modules_install clean setup demo check kunit selftests help

@@ -1,0 +1,528 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * zsx.c - a pool's life, malloc and free; the module's beginning and end
+ *
+ * A handle's word, the location, carries the class of the object. So free finds
+ * the right class->lock without a lock of the pool, and readers
+ * (zsx_access.c) need no lock at all. Where the word has no room for the class,
+ * it is read from the descriptor, and believed only once the lock is held and
+ * everything fits together.
+ */
+#include <linux/err.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include "zsx_internal.h"
+
+static unsigned int chain_limit = ZSX_MAX_PAGES;
+module_param(chain_limit, uint, 0444);
+MODULE_PARM_DESC(chain_limit,
+		 "the longest zspage, in pages: 1 to 16 (default 16). Less is less dense.");
+
+struct zsx_class_table zsx_classes __ro_after_init;
+EXPORT_SYMBOL_IF_KUNIT(zsx_classes);
+
+static struct kmem_cache *handle_cache __ro_after_init;
+
+/* === Data ================================================================ */
+
+static struct zsx_class *class_for(struct zsx_pool *pool, size_t size)
+{
+	return &pool->classes[zsx_class_of_size(&zsx_classes, size)];
+}
+
+static struct zsx_handle *handle_alloc(gfp_t gfp, int nid)
+{
+	gfp &= ~(__GFP_HIGHMEM | __GFP_MOVABLE | __GFP_ZERO);
+	return kmem_cache_alloc_node(handle_cache, gfp, nid);
+}
+
+static void handle_free(struct zsx_handle *h)
+{
+	kmem_cache_free(handle_cache, h);
+}
+
+/* === Finding an object =================================================== */
+
+/*
+ * The class that a location read without class->lock speaks of; NULL if it is
+ * none of @pool's. Where the class is in the word it is exact, as an object
+ * never changes its class. Else it is a guess, from a descriptor that may live
+ * another life already. RCU keeps it a descriptor.
+ */
+static struct zsx_class *guess_class(struct zsx_pool *pool, zsx_location_t loc)
+{
+	struct zsx_zspage *zspage = zsx_zspage_of(loc);
+	struct zsx_class *class;
+
+	if (!zspage)
+		return NULL;
+	if (ZSX_LAYOUT.class_bits)
+		class = pool->classes + zsx_location_class(ZSX_LAYOUT, loc);
+	else
+		class = READ_ONCE(zspage->class); /* Pairs with zsx_zspage_alloc(). */
+	return zsx_is_class_of(pool, class) ? class : NULL;
+}
+
+/* An object, found under the lock of its class. */
+struct found {
+	struct zsx_class *class;
+	struct zsx_zspage *zspage;
+	unsigned int index;
+};
+
+/*
+ * Whether the word is the location of @handle's object, of @class. Whatever the
+ * word is, this is safe to ask under a class->lock of a pool in use. The back
+ * pointer is a cold line: it is looked at only where the class was a guess.
+ */
+static bool find_object(struct zsx_class *class, unsigned long handle,
+			zsx_location_t loc, struct found *found)
+	__must_hold(&class->lock)
+{
+	struct zsx_zspage *zspage = zsx_zspage_of(loc);
+	unsigned int i = zsx_location_index(ZSX_LAYOUT, loc);
+
+	lockdep_assert_held(&class->lock);
+
+	if (!zspage || zspage->class != class ||
+	    zspage->group == ZSX_NOT_LINKED || !zsx_slots_test(zspage->inuse, i))
+		return false;
+	if (!ZSX_LAYOUT.class_bits &&
+	    zsx_zspage_handles(class->geo, zspage)[i] != handle)
+		return false;
+	*found = (struct found) { class, zspage, i };
+	return true;
+}
+
+/*
+ * Find an object and take the lock of its class. Under the right lock the
+ * location is stable. If something doesn't fit, the word is read again: as long
+ * as it changes there is something to find. A word that neither changes nor fits
+ * is no object's.
+ *
+ * Return: false if @handle is not an object's of @pool; no lock is held then.
+ */
+static bool lock_object(struct zsx_pool *pool, unsigned long handle,
+			struct found *found)
+{
+	struct zsx_handle *h = zsx_handle_of(handle);
+	zsx_location_t guess, loc = zsx_location_read(h);
+	bool ok = false;
+
+	rcu_read_lock();
+	do {
+		struct zsx_class *class = guess_class(pool, loc);
+
+		guess = loc;
+		if (class)
+			spin_lock(&class->lock);
+		loc = zsx_location_read(h);
+		if (class) {
+			ok = find_object(class, handle, loc, found);
+			if (!ok)
+				spin_unlock(&class->lock);
+		}
+	} while (!ok && loc.v != guess.v);
+	rcu_read_unlock();
+	return ok;
+}
+
+/**
+ * zsx_pin_object() - keep an object where it is, to look at its bytes
+ * @pool: the pool it is in
+ * @handle: its handle
+ * @location: where it is
+ *
+ * The location is read again behind the pin: unchanged, it names the zspage that
+ * holds the object now, and that nothing moves in until zsx_unpin(). Changed, or
+ * a mover at work: look again. A mover is done within a few pages of copying, and
+ * doesn't sleep.
+ *
+ * Return: The zspage; NULL, with one warning, if @handle is not an object's of
+ * @pool, where that is recognised.
+ */
+struct zsx_zspage *zsx_pin_object(struct zsx_pool *pool, unsigned long handle,
+				  zsx_location_t *location)
+{
+	struct zsx_handle *h = zsx_handle_of(handle);
+	struct zsx_zspage *zspage = NULL;
+	zsx_location_t loc;
+
+	if (WARN_ONCE(IS_ERR_OR_NULL(h), "zsx: access by no handle\n"))
+		return NULL;
+
+	rcu_read_lock();
+	for (;;) {
+		loc = zsx_location_read(h);
+		zspage = zsx_zspage_of(loc);
+		if (unlikely(!zspage))
+			break;
+		if (likely(zsx_try_pin(zspage))) {
+			if (likely(zsx_location_read_acquire(h).v == loc.v))
+				break;
+			zsx_unpin(zspage);
+		}
+		atomic_long_inc(&pool->pins_retried);
+		cpu_relax();
+	}
+	rcu_read_unlock();
+
+	if (unlikely(!zspage || zspage->class != guess_class(pool, loc))) {
+		if (zspage)
+			zsx_unpin(zspage);
+		WARN_ONCE(1, "zsx: access to an object that was freed or is another pool's\n");
+		return NULL;
+	}
+	*location = loc;
+	return zspage;
+}
+
+/* === malloc and free ===================================================== */
+
+/* What malloc got for a class with the lock dropped, and hasn't used yet. */
+struct stock {
+	struct page *page;
+	struct zsx_zspage *zspage;
+};
+
+/*
+ * A zspage with a free present slot: the fullest there is, or one that a page of
+ * the stock makes so. Installing a page and taking a slot of it is one lock
+ * section of the caller's, so that no page is held without an object.
+ */
+static struct zsx_zspage *make_room(struct zsx_class *class, struct stock *stock)
+	__must_hold(&class->lock)
+{
+	struct zsx_zspage *zspage = zsx_class_first_with_room(class);
+
+	if (zspage || !stock->page)
+		return zspage;
+	zspage = zsx_class_first_growable(class);
+	if (!zspage) {
+		zspage = stock->zspage;
+		stock->zspage = NULL;
+	}
+	if (zspage) {
+		zsx_zspage_install(class, zspage, stock->page);
+		stock->page = NULL;
+	}
+	return zspage;
+}
+
+/* Get what is missing in the stock: a page first, a zspage if none can grow. */
+static bool fill_stock(struct zsx_class *class, struct stock *stock,
+		       bool want_zspage, gfp_t gfp, int nid)
+{
+	if (!stock->page)
+		stock->page = zsx_page_alloc(gfp, nid);
+	if (stock->page && want_zspage && !stock->zspage)
+		stock->zspage = zsx_zspage_alloc(class, gfp, nid);
+	return stock->page && (stock->zspage || !want_zspage);
+}
+
+/*
+ * Take the lock and find or make room. What is needed is got with the lock
+ * dropped, and others may be faster meanwhile: but the stock only grows, and a
+ * page with a zspage is always enough, so there are at most two allocations and
+ * three lock sections.
+ *
+ * Return: A zspage with a free present slot; NULL if memory is short and no slot
+ * came free meanwhile. class->lock is held either way.
+ */
+static struct zsx_zspage *lock_room(struct zsx_class *class, struct stock *stock,
+				    gfp_t gfp, int nid)
+	__acquires(&class->lock)
+{
+	struct zsx_zspage *zspage;
+	bool has_memory = true;
+
+	spin_lock(&class->lock);
+	while (!(zspage = make_room(class, stock)) && has_memory) {
+		bool want_zspage = !zsx_class_first_growable(class);
+
+		spin_unlock(&class->lock);
+		has_memory = fill_stock(class, stock, want_zspage, gfp, nid);
+		spin_lock(&class->lock);
+	}
+	return zspage;
+}
+
+unsigned long zsx_malloc(struct zsx_pool *pool, size_t size, gfp_t gfp, int nid)
+{
+	struct stock stock = {};
+	struct zsx_zspage *zspage;
+	struct zsx_handle *h;
+	struct zsx_class *class;
+
+	if (unlikely(!size))
+		return (unsigned long)-EINVAL;
+	if (unlikely(size > PAGE_SIZE))
+		return (unsigned long)-ENOSPC;
+
+	h = handle_alloc(gfp, nid);
+	if (!h)
+		return (unsigned long)-ENOMEM;
+
+	class = class_for(pool, size);
+	zspage = lock_room(class, &stock, gfp, nid);
+	if (zspage) {
+		zsx_location_publish(h, zsx_zspage_take(class, zspage,
+							(unsigned long)h));
+		class->mallocs++;
+		class->bytes_asked += size;
+	}
+	spin_unlock(&class->lock);
+
+	/* What others made needless goes back: it was never in a zspage. */
+	zsx_page_free(stock.page);
+	zsx_zspage_free(stock.zspage);
+	if (!zspage) {
+		handle_free(h);
+		return (unsigned long)-ENOMEM;
+	}
+	return (unsigned long)h;
+}
+EXPORT_SYMBOL_GPL(zsx_malloc);
+
+/*
+ * What a free lets go of has one owner at each moment. Under class->lock the
+ * object's slot, the pages that nothing touches any more and a zspage without
+ * objects come loose, together and once (zsx_settle()). From then on they are
+ * this call's, which gives them back after the lock. Nobody finds them by a
+ * list, a location or a page by then.
+ */
+void zsx_free(struct zsx_pool *pool, unsigned long handle)
+{
+	/* A hardened kernel would else zero all of it at each free. */
+	struct zsx_loose loose __uninitialized;
+	struct found found;
+
+	if (IS_ERR_OR_NULL((void *)handle))
+		return;
+	if (!lock_object(pool, handle, &found)) {
+		WARN_ONCE(1, "zsx: pool %s: free of an object that was freed or is another pool's\n",
+			  pool->name);
+		return;
+	}
+
+	/* So that a second free of it is recognised, if the slab leaves it be. */
+	zsx_location_publish(zsx_handle_of(handle), (zsx_location_t) {});
+	loose.dead = NULL;
+	loose.nr_pages = 0;
+	zsx_zspage_put(found.class, found.zspage, found.index, &loose);
+	found.class->frees++;
+	spin_unlock(&found.class->lock);
+
+	zsx_loose_free(&loose);
+	handle_free(zsx_handle_of(handle));
+}
+EXPORT_SYMBOL_GPL(zsx_free);
+
+/* === What a pool tells =================================================== */
+
+unsigned long zsx_get_total_pages(struct zsx_pool *pool)
+{
+	return atomic_long_read(&pool->nr_pages);
+}
+EXPORT_SYMBOL_GPL(zsx_get_total_pages);
+
+size_t zsx_huge_class_size(struct zsx_pool *pool)
+{
+	return zsx_classes.huge_size;
+}
+EXPORT_SYMBOL_GPL(zsx_huge_class_size);
+
+unsigned int zsx_lookup_class_index(struct zsx_pool *pool, unsigned int size)
+{
+	return zsx_class_of_size(&zsx_classes, clamp(size, 1U, (unsigned int)PAGE_SIZE));
+}
+EXPORT_SYMBOL_GPL(zsx_lookup_class_index);
+
+/**
+ * zsx_class_fewest_pages() - how few pages could hold a class's objects
+ * @class: the class, its lock held
+ *
+ * m objects need m / n whole zspages, and of one more the pages that its first
+ * m % n slots touch: no set of pages holds more slots than the first ones do.
+ */
+unsigned long zsx_class_fewest_pages(const struct zsx_class *class)
+{
+	const struct zsx_geometry *geo = class->geo;
+	unsigned long objects = zsx_class_objects(class);
+	unsigned int rest = objects % geo->nr_objects;
+	unsigned long pages = objects / geo->nr_objects * geo->nr_pages;
+
+	lockdep_assert_held(&class->lock);
+
+	if (rest)
+		pages += zsx_last_page(geo, rest - 1, PAGE_SHIFT) + 1;
+	return pages;
+}
+EXPORT_SYMBOL_IF_KUNIT(zsx_class_fewest_pages);
+
+static void add_class_stats(struct zsx_class *class, struct zsx_pool_stats *stats)
+{
+	unsigned long zspages = 0;
+	unsigned int group;
+
+	spin_lock(&class->lock);
+	for (group = 0; group < ZSX_NR_GROUPS; group++)
+		zspages += class->nr_zspages[group];
+	stats->objects += zsx_class_objects(class);
+	stats->pages += zsx_class_pages(class);
+	stats->zspages += zspages;
+	stats->descriptor_bytes += (u64)zspages * class->geo->desc_size;
+	stats->bytes_in_classes += (u64)zsx_class_objects(class) * class->geo->size;
+	stats->mallocs += class->mallocs;
+	stats->bytes_asked += class->bytes_asked;
+	stats->frees += class->frees;
+	stats->pages_brought += class->pages_brought;
+	stats->pages_given_back += class->pages_given_back;
+	spin_unlock(&class->lock);
+}
+
+void zsx_pool_stats(struct zsx_pool *pool, struct zsx_pool_stats *stats)
+{
+	unsigned int i;
+
+	*stats = (struct zsx_pool_stats) {
+		.pool_bytes = struct_size(pool, classes, pool->nr_classes),
+		.pins_retried = atomic_long_read(&pool->pins_retried),
+	};
+	for (i = 0; i < pool->nr_classes; i++)
+		add_class_stats(&pool->classes[i], stats);
+	stats->handle_bytes = (u64)stats->objects * kmem_cache_size(handle_cache);
+}
+EXPORT_SYMBOL_GPL(zsx_pool_stats);
+
+/* === A pool's life ======================================================= */
+
+static void class_init(struct zsx_class *class, struct zsx_pool *pool,
+		       const struct zsx_geometry *geo)
+{
+	unsigned int group;
+
+	spin_lock_init(&class->lock);
+	class->pool = pool;
+	class->geo = geo;
+	for (group = 0; group < ZSX_NR_GROUPS; group++)
+		INIT_LIST_HEAD(&class->groups[group]);
+}
+
+struct zsx_pool *zsx_create_pool(const char *name)
+{
+	struct zsx_pool *pool;
+	unsigned int i;
+
+	if (!name || !*name) {
+		pr_err("zsx: a pool needs a name\n");
+		return NULL;
+	}
+
+	pool = kvzalloc(struct_size(pool, classes, zsx_classes.nr_classes), GFP_KERNEL);
+	if (!pool)
+		return NULL;
+	pool->nr_classes = zsx_classes.nr_classes;
+	pool->name = kstrdup(name, GFP_KERNEL);
+	if (!pool->name) {
+		kvfree(pool);
+		return NULL;
+	}
+	for (i = 0; i < pool->nr_classes; i++)
+		class_init(&pool->classes[i], pool, &zsx_classes.geo[i]);
+
+	/* The caller's use of our symbols holds us already: this can't fail. */
+	__module_get(THIS_MODULE);
+	zsx_debugfs_add(pool);
+	return pool;
+}
+EXPORT_SYMBOL_GPL(zsx_create_pool);
+
+/* Whether the caller left objects behind; says so. */
+static bool report_leak(struct zsx_pool *pool)
+{
+	unsigned long objects, total = 0, most = 0;
+	unsigned int i, where = 0, nr_classes = 0;
+
+	for (i = 0; i < pool->nr_classes; i++) {
+		objects = zsx_class_objects(&pool->classes[i]);
+		total += objects;
+		nr_classes += !!objects;
+		if (objects > most) {
+			most = objects;
+			where = i;
+		}
+	}
+	if (total)
+		pr_err("zsx: pool %s destroyed with %lu live objects in %u classes, %lu of them in class %u of %u bytes; it is kept\n",
+		       pool->name, total, nr_classes, most, where,
+		       pool->classes[where].geo->size);
+	return total;
+}
+
+void zsx_destroy_pool(struct zsx_pool *pool)
+{
+	if (!pool)
+		return;
+	zsx_debugfs_remove(pool);
+	if (report_leak(pool))
+		return;
+
+	/* A reader of a stale location may be looking at a class of ours. */
+	synchronize_rcu();
+	kfree(pool->name);
+	kvfree(pool);
+	module_put(THIS_MODULE);
+}
+EXPORT_SYMBOL_GPL(zsx_destroy_pool);
+
+/* === The module's beginning and end ====================================== */
+
+static int __init zsx_init(void)
+{
+	int err;
+
+	err = zsx_class_table_fill(&zsx_classes, PAGE_SHIFT, chain_limit);
+	if (err) {
+		pr_err("zsx: chain_limit=%u: 1 to %u are possible\n",
+		       chain_limit, ZSX_MAX_PAGES);
+		return err;
+	}
+
+	handle_cache = kmem_cache_create("zsx_handle", sizeof(struct zsx_handle),
+					 sizeof(struct zsx_handle), 0, NULL);
+	if (!handle_cache)
+		return -ENOMEM;
+	err = zsx_zspage_init();
+	if (err)
+		goto destroy_handles;
+	err = zsx_access_init();
+	if (err)
+		goto destroy_zspages;
+	zsx_debugfs_init();
+	return 0;
+
+destroy_zspages:
+	zsx_zspage_exit();
+destroy_handles:
+	kmem_cache_destroy(handle_cache);
+	return err;
+}
+
+/* No pool is left: each holds a reference on the module. */
+static void __exit zsx_exit(void)
+{
+	zsx_debugfs_exit();
+	zsx_access_exit();
+	zsx_zspage_exit();
+	kmem_cache_destroy(handle_cache);
+}
+
+module_init(zsx_init);
+module_exit(zsx_exit);
+
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("Dense allocator for compressed pages");
+MODULE_AUTHOR("The zsx authors");
+MODULE_VERSION("0.1");

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * zsx_debugfs.c - what people look at: /sys/kernel/debug/zsx/<pool>/
+ *
+ *   classes  a line a size class, with the columns of in-tree zsmalloc's file of
+ *            that name: what reads one reads the other
+ *   stats    the pool's counters, one "name value" a line
+ *
+ * Numbers are copied under the lock of their class, and printed after it.
+ */
+#include <linux/debugfs.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "zsx_internal.h"
+
+static struct dentry *root;
+
+/* === classes ============================================================= */
+
+/* zsmalloc's columns: up to 10 %, 20 % .. 90 %, 99 % in use, and full. */
+#define NR_COLUMNS	(ZSX_NR_RATIOS + 1)
+
+struct class_numbers {
+	unsigned long zspages[NR_COLUMNS];
+	unsigned long obj_allocated;
+	unsigned long obj_used;
+	unsigned long pages_used;
+	unsigned long freeable;
+};
+
+/*
+ * A growable zspage has no free slot on the pages that it holds, but isn't full:
+ * what zsmalloc's column of 99 % is for.
+ */
+static void copy_numbers(struct zsx_class *class, struct class_numbers *n)
+{
+	unsigned int group;
+
+	spin_lock(&class->lock);
+	for (group = 0; group < ZSX_NR_RATIOS; group++)
+		n->zspages[group] = class->nr_zspages[group];
+	n->zspages[ZSX_NR_RATIOS - 1] += class->nr_zspages[ZSX_GROWABLE];
+	n->zspages[ZSX_NR_RATIOS] = class->nr_zspages[ZSX_FULL];
+	n->obj_allocated = class->capacity;
+	n->obj_used = zsx_class_objects(class);
+	n->pages_used = zsx_class_pages(class);
+	n->freeable = n->pages_used - zsx_class_fewest_pages(class);
+	spin_unlock(&class->lock);
+}
+
+static void add_numbers(struct class_numbers *sum, const struct class_numbers *n)
+{
+	unsigned int i;
+
+	for (i = 0; i < NR_COLUMNS; i++)
+		sum->zspages[i] += n->zspages[i];
+	sum->obj_allocated += n->obj_allocated;
+	sum->obj_used += n->obj_used;
+	sum->pages_used += n->pages_used;
+	sum->freeable += n->freeable;
+}
+
+static void print_zspages(struct seq_file *s, const struct class_numbers *n)
+{
+	unsigned int i;
+
+	for (i = 0; i < NR_COLUMNS; i++)
+		seq_printf(s, "%9lu ", n->zspages[i]);
+	seq_printf(s, "%13lu %10lu %10lu ", n->obj_allocated, n->obj_used,
+		   n->pages_used);
+}
+
+static int classes_show(struct seq_file *s, void *unused)
+{
+	struct zsx_pool *pool = s->private;
+	struct class_numbers sum = {};
+	unsigned int i;
+
+	seq_printf(s, " %5s %5s ", "class", "size");
+	for (i = 1; i < ZSX_NR_RATIOS; i++)
+		seq_printf(s, "%8u%% ", i * 100 / ZSX_NR_RATIOS);
+	seq_printf(s, "%9s %9s %13s %10s %10s %16s %8s\n", "99%", "100%",
+		   "obj_allocated", "obj_used", "pages_used", "pages_per_zspage",
+		   "freeable");
+
+	for (i = 0; i < pool->nr_classes; i++) {
+		struct zsx_class *class = &pool->classes[i];
+		struct class_numbers n;
+
+		copy_numbers(class, &n);
+		seq_printf(s, " %5u %5u ", i, class->geo->size);
+		print_zspages(s, &n);
+		seq_printf(s, "%16u %8lu\n", class->geo->nr_pages, n.freeable);
+		add_numbers(&sum, &n);
+	}
+
+	seq_printf(s, "\n %5s %5s ", "Total", "");
+	print_zspages(s, &sum);
+	seq_printf(s, "%16s %8lu\n", "", sum.freeable);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(classes);
+
+/* === stats =============================================================== */
+
+static int stats_show(struct seq_file *s, void *unused)
+{
+	struct zsx_pool_stats stats;
+
+	zsx_pool_stats(s->private, &stats);
+	seq_printf(s, "objects %lu\n", stats.objects);
+	seq_printf(s, "pages %lu\n", stats.pages);
+	seq_printf(s, "zspages %lu\n", stats.zspages);
+	seq_printf(s, "handle_bytes %llu\n", stats.handle_bytes);
+	seq_printf(s, "descriptor_bytes %llu\n", stats.descriptor_bytes);
+	seq_printf(s, "pool_bytes %llu\n", stats.pool_bytes);
+	seq_printf(s, "bytes_in_classes %llu\n", stats.bytes_in_classes);
+	seq_printf(s, "mallocs %llu\n", stats.mallocs);
+	seq_printf(s, "bytes_asked %llu\n", stats.bytes_asked);
+	seq_printf(s, "frees %llu\n", stats.frees);
+	seq_printf(s, "pages_brought %llu\n", stats.pages_brought);
+	seq_printf(s, "pages_given_back %llu\n", stats.pages_given_back);
+	seq_printf(s, "pins_retried %llu\n", stats.pins_retried);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(stats);
+
+/* === Directories ========================================================= */
+
+/* "name", or "name.2" and so on where that is taken. */
+static struct dentry *create_dir(const char *name)
+{
+	static atomic_t nr_taken = ATOMIC_INIT(1);
+	struct dentry *dir = debugfs_create_dir(name, root);
+	char *other;
+
+	if (PTR_ERR_OR_ZERO(dir) != -EEXIST)
+		return dir;
+	other = kasprintf(GFP_KERNEL, "%s.%u", name,
+			  (unsigned int)atomic_inc_return(&nr_taken));
+	if (!other)
+		return dir;
+	dir = debugfs_create_dir(other, root);
+	kfree(other);
+	return dir;
+}
+
+/* Without debugfs, or under a name it refuses, a pool works all the same. */
+void zsx_debugfs_add(struct zsx_pool *pool)
+{
+	char *name = kstrdup(pool->name, GFP_KERNEL);
+
+	if (!name)
+		return;
+	strreplace(name, '/', '!');
+	pool->debugfs = create_dir(name);
+	kfree(name);
+	debugfs_create_file("classes", 0444, pool->debugfs, pool, &classes_fops);
+	debugfs_create_file("stats", 0444, pool->debugfs, pool, &stats_fops);
+}
+
+void zsx_debugfs_remove(struct zsx_pool *pool)
+{
+	debugfs_remove(pool->debugfs);
+}
+
+void zsx_debugfs_init(void)
+{
+	root = debugfs_create_dir("zsx", NULL);
+}
+
+void zsx_debugfs_exit(void)
+{
+	debugfs_remove(root);
+}

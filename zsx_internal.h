@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * zsx_internal.h - the words, the structures and their locks
+ *
+ * Words
+ *
+ *   object      what a caller stores: 1 .. PAGE_SIZE bytes
+ *   handle      what the caller keeps: the address of a struct zsx_handle
+ *   location    where the object is: descriptor, class and index in one word
+ *   size class  all objects of like length of a pool, under one lock
+ *   zspage      up to nr_pages pages that hold objects of one class
+ *   descriptor  struct zsx_zspage: all that is known of a zspage. Its pages hold
+ *               the callers' bytes and nothing else.
+ *   slot        a place for one object in a zspage
+ *   present     a page that the zspage holds now; a slot all of whose pages are
+ *               present. A page is held only while a live object touches it.
+ *   pin         what keeps a zspage's objects where they are
+ *
+ * Locks, outermost first
+ *
+ *   class->lock     everything that changes in a class and its zspages. There
+ *                   is no lock of the whole pool. No memory is got or given
+ *                   back under it.
+ *   zspage pin      not a lock: readers hold it shared, with or without
+ *                   class->lock. Whoever wants to move an object takes it by
+ *                   try only.
+ *
+ * RCU protects nothing but the memory type: a location read without a lock may
+ * be stale, but what it names is or was a descriptor, because descriptors come
+ * from SLAB_TYPESAFE_BY_RCU caches.
+ *
+ * The states of a zspage, and who moves it
+ *
+ *                    zsx_zspage_alloc()
+ *                           |
+ *                           v
+ *                       not linked  <-------------------+
+ *                           |                           |
+ *      malloc: first page,  |                           | free: last object,
+ *      first object         v                           | last page taken out
+ *             +--> free present slot (10 lists) --------+
+ *             |         |          ^                    |
+ *      malloc |  malloc |          | free               |
+ *      brings |         v          |                    |
+ *      a page |    growable (no free present slot, -----+
+ *             |         |    but pages are missing)     |
+ *             +---------+          ^                    |
+ *                       |          | free               |
+ *                malloc |          |                    |
+ *                       v          |                    |
+ *                      full (all slots in use) ---------+
+ *
+ * Invariants, whenever class->lock is free; zsx_zspage_check() checks them:
+ *
+ *   I1  a page is present only if a live object touches it
+ *   I2  a slot in use is present. Without a live object a zspage is not linked.
+ *   I3  page->private is the descriptor exactly while the page is in pages[]
+ *   I4  the set of present slots is what pages[] says
+ */
+#ifndef _ZSX_INTERNAL_H_
+#define _ZSX_INTERNAL_H_
+
+#include <linux/atomic.h>
+#include <linux/cache.h>
+#include <linux/list.h>
+#include <linux/lockdep.h>
+#include <linux/mm.h>
+#include <linux/spinlock.h>
+
+#include <kunit/visibility.h>
+
+#include "zsx.h"
+#include "zsx_class.h"
+
+/* Check what changed before each unlock. */
+#define ZSX_DEBUG	IS_ENABLED(CONFIG_DEBUG_VM)
+
+/* --- handles and locations ---------------------------------------------- */
+
+/**
+ * struct zsx_handle - the memory that a handle is the address of
+ * @location: a zsx_location_t; 0 once the object is freed. Written under
+ *	class->lock; read by anyone who holds the handle. atomic64_t: whole on
+ *	32-bit machines too.
+ */
+struct zsx_handle {
+	atomic64_t location;
+};
+
+static inline struct zsx_handle *zsx_handle_of(unsigned long handle)
+{
+	return (struct zsx_handle *)handle;
+}
+
+static inline zsx_location_t zsx_location_read(const struct zsx_handle *h)
+{
+	return (zsx_location_t) { atomic64_read(&h->location) };
+}
+
+/*
+ * Pairs with zsx_location_publish(): what the object's new place holds is seen
+ * by who sees the new location.
+ */
+static inline zsx_location_t zsx_location_read_acquire(const struct zsx_handle *h)
+{
+	return (zsx_location_t) { atomic64_read_acquire(&h->location) };
+}
+
+/* Pairs with zsx_location_read_acquire(). */
+static inline void zsx_location_publish(struct zsx_handle *h, zsx_location_t loc)
+{
+	atomic64_set_release(&h->location, loc.v);
+}
+
+/* The layout of this machine's locations. */
+#define ZSX_LAYOUT	zsx_layout_for(ZSX_PHYS_BITS)
+
+/* --- zspages ------------------------------------------------------------- */
+
+/*
+ * The lists that a class's zspages are on. The first ZSX_NR_RATIOS hold those
+ * with a free present slot, by tenths of their slots in use.
+ */
+enum zsx_group {
+	ZSX_GROWABLE = ZSX_NR_RATIOS,	/* no free present slot, pages missing */
+	ZSX_FULL,			/* every slot in use */
+	ZSX_NR_GROUPS,
+	ZSX_NOT_LINKED = ZSX_NR_GROUPS,	/* on no list: being built, or dead */
+};
+
+/**
+ * struct zsx_zspage - the descriptor of a zspage
+ * @pins: readers and writers of its objects; negative while objects or pages
+ *	are being moved. Set by the slab constructor and never again: a reader
+ *	with a stale location may hold a pin for a moment on a descriptor that
+ *	is being reused.
+ * @nr_inuse: objects in @inuse. class->lock.
+ * @group: the list it is on. class->lock. Not ZSX_NOT_LINKED: it is live.
+ * @class: its class. Written when it is built; read without a lock under RCU
+ *	(then it may be the class of another life, in another pool).
+ * @list: class->lock
+ * @inuse: slots that hold an object. class->lock.
+ * @present: slots whose pages are all there. class->lock.
+ * @pages: nr_pages entries; NULL where no page is held. Written under
+ *	class->lock. A pin keeps those of live objects.
+ *
+ * Behind @pages stand nr_objects handles, the objects' back pointers:
+ * zsx_zspage_handles(). All before @pages is one cache line.
+ */
+struct zsx_zspage {
+	atomic_t pins;
+	u8 nr_inuse;
+	u8 group;
+	struct zsx_class *class;
+	struct list_head list;
+	struct zsx_slots inuse;
+	struct zsx_slots present;
+	struct page *pages[];
+};
+
+static_assert(offsetof(struct zsx_zspage, pages) <= 64,
+	      "the hot part is one cache line, and zsx_class.c counts on 64 bytes");
+static_assert(ZSX_NOT_LINKED <= 255 && ZSX_MAX_OBJECTS <= 255, "fields are u8");
+
+/* --- classes and pools --------------------------------------------------- */
+
+/**
+ * struct zsx_class - one size class of a pool
+ * @lock: guards all below and the class's zspages. Alone on its line: who waits
+ *	for it must not slow down who holds it.
+ * @nonempty: bit g set: @groups[g] has a zspage; for g < ZSX_NR_RATIOS. lock.
+ * @pool: constant
+ * @geo: constant
+ * @mallocs: objects ever stored. lock, like all that follow.
+ * @frees: objects ever freed
+ * @bytes_asked: the sum of the sizes that @mallocs asked for
+ * @pages_brought: pages ever installed
+ * @pages_given_back: pages ever taken out
+ * @groups: the zspages
+ * @nr_zspages: how many are in each group
+ * @capacity: present slots of all zspages
+ */
+struct zsx_class {
+	spinlock_t lock ____cacheline_aligned;
+
+	unsigned int nonempty ____cacheline_aligned;
+	struct zsx_pool *pool;
+	const struct zsx_geometry *geo;
+	unsigned long mallocs;
+	unsigned long frees;
+	unsigned long pages_brought;
+	unsigned long pages_given_back;
+	u64 bytes_asked;
+
+	struct list_head groups[ZSX_NR_GROUPS];
+	unsigned int nr_zspages[ZSX_NR_GROUPS];
+	unsigned long capacity;
+};
+
+/* Counters wrap where long is short; differences of them don't. */
+static inline unsigned long zsx_class_objects(const struct zsx_class *class)
+{
+	return class->mallocs - class->frees;
+}
+
+static inline unsigned long zsx_class_pages(const struct zsx_class *class)
+{
+	return class->pages_brought - class->pages_given_back;
+}
+
+/**
+ * struct zsx_pool - what zsx_create_pool() returns
+ * @name: constant
+ * @debugfs: its directory, or an error: none. Constant.
+ * @nr_pages: pages of all classes. Changed under each class's lock; read by
+ *	zsx_get_total_pages(), which zram calls at every store.
+ * @pins_retried: readers' and writers' retries
+ * @nr_classes: constant
+ * @classes: the size classes
+ */
+struct zsx_pool {
+	const char *name;
+	struct dentry *debugfs;
+	atomic_long_t nr_pages ____cacheline_aligned;
+	atomic_long_t pins_retried;
+	unsigned int nr_classes;
+	struct zsx_class classes[] ____cacheline_aligned;
+};
+
+/* Whether @class, read without a lock, is one of @pool's. */
+static inline bool zsx_is_class_of(const struct zsx_pool *pool,
+				   const struct zsx_class *class)
+{
+	return class >= pool->classes && class < pool->classes + pool->nr_classes;
+}
+
+/* The size classes of all pools; constant after module init. */
+extern struct zsx_class_table zsx_classes;
+
+static inline unsigned long *zsx_zspage_handles(const struct zsx_geometry *geo,
+						struct zsx_zspage *zspage)
+{
+	return (unsigned long *)&zspage->pages[geo->nr_pages];
+}
+
+/* The highest frame of all descriptors ever: a bound for words read unlocked. */
+extern atomic_long_t zsx_highest_frame;
+
+/*
+ * The descriptor that a location names. NULL if there can't be one: the object
+ * was freed, or the word is no location (SLUB keeps its free pointer in a freed
+ * handle; as a location, that lies far above all memory nearly always).
+ */
+static inline struct zsx_zspage *zsx_zspage_of(zsx_location_t loc)
+{
+	u64 frame = zsx_location_frame(ZSX_LAYOUT, loc);
+
+	/* Raised before any location with a higher frame was published. */
+	if (unlikely(!frame || frame > atomic_long_read(&zsx_highest_frame)))
+		return NULL;
+	return __va(frame << ZSX_FRAME_SHIFT);
+}
+
+/* --- pins ---------------------------------------------------------------- */
+
+/*
+ * Take a shared pin if nothing is being moved in @zspage. Acquire: what was
+ * written before the mover let go is seen. Pairs with the mover's release.
+ */
+static inline bool zsx_try_pin(struct zsx_zspage *zspage)
+{
+	if (likely(atomic_fetch_inc_acquire(&zspage->pins) >= 0))
+		return true;
+	atomic_dec(&zspage->pins);
+	return false;
+}
+
+/*
+ * Release: what was read and written through the pin is done before a mover can
+ * begin. Pairs with the mover's acquire.
+ */
+static inline void zsx_unpin(struct zsx_zspage *zspage)
+{
+	atomic_fetch_dec_release(&zspage->pins);
+}
+
+/* --- zsx_zspage.c -------------------------------------------------------- */
+
+/**
+ * struct zsx_loose - what came loose under class->lock and is nobody's now
+ * @dead: a zspage that lost its last object, or NULL
+ * @nr_pages: how many @pages there are
+ * @pages: pages that no object touches
+ *
+ * Filled in by zsx_settle() under class->lock; given back by zsx_loose_free()
+ * after it, once, by the same function.
+ */
+struct zsx_loose {
+	struct zsx_zspage *dead;
+	unsigned int nr_pages;
+	struct page *pages[ZSX_MAX_PAGES];
+};
+
+int zsx_zspage_init(void);
+void zsx_zspage_exit(void);
+
+struct page *zsx_page_alloc(gfp_t gfp, int nid);
+void zsx_page_free(struct page *page);
+struct zsx_zspage *zsx_zspage_alloc(struct zsx_class *class, gfp_t gfp, int nid);
+void zsx_zspage_free(struct zsx_zspage *zspage);
+
+struct zsx_zspage *zsx_class_first_with_room(struct zsx_class *class)
+	__must_hold(&class->lock);
+struct zsx_zspage *zsx_class_first_growable(struct zsx_class *class)
+	__must_hold(&class->lock);
+void zsx_zspage_install(struct zsx_class *class, struct zsx_zspage *zspage,
+			struct page *page) __must_hold(&class->lock);
+zsx_location_t zsx_zspage_take(struct zsx_class *class,
+			       struct zsx_zspage *zspage, unsigned long handle)
+	__must_hold(&class->lock);
+void zsx_zspage_put(struct zsx_class *class, struct zsx_zspage *zspage,
+		    unsigned int index, struct zsx_loose *loose)
+	__must_hold(&class->lock);
+void zsx_settle(struct zsx_class *class, struct zsx_zspage *zspage,
+		unsigned int first_page, unsigned int last_page,
+		struct zsx_loose *loose) __must_hold(&class->lock);
+void zsx_loose_free(struct zsx_loose *loose);
+
+const char *zsx_zspage_check(const struct zsx_class *class,
+			     struct zsx_zspage *zspage);
+const char *zsx_class_check(struct zsx_class *class);
+
+/* --- zsx.c --------------------------------------------------------------- */
+
+struct zsx_zspage *zsx_pin_object(struct zsx_pool *pool, unsigned long handle,
+				  zsx_location_t *loc);
+unsigned long zsx_class_fewest_pages(const struct zsx_class *class);
+
+/* --- zsx_access.c -------------------------------------------------------- */
+
+int zsx_access_init(void);
+void zsx_access_exit(void);
+
+/* --- zsx_debugfs.c ------------------------------------------------------- */
+
+void zsx_debugfs_init(void);
+void zsx_debugfs_exit(void);
+void zsx_debugfs_add(struct zsx_pool *pool);
+void zsx_debugfs_remove(struct zsx_pool *pool);
+
+#endif /* _ZSX_INTERNAL_H_ */
