@@ -6,7 +6,7 @@ KDIR ?= /lib/modules/$(shell uname -r)/build
 
 .DEFAULT_GOAL := modules
 
-modules modules_install clean: | $(KDIR)/Makefile
+modules clean: | $(KDIR)/Makefile
 	$(MAKE) -C $(KDIR) M=$(CURDIR) $@
 
 $(KDIR)/Makefile:
@@ -29,14 +29,17 @@ kunit: setup
 selftests: setup
 	@scripts/selftests --kernel $(or $(KERNEL),6.1)
 
+density: setup
+	@scripts/density --kernel $(or $(KERNEL),uml)
+
 help:
 	@echo 'make [KDIR=DIR]           build zsxmalloc.ko for the running kernel, or that of DIR'
-	@echo 'make modules_install      install it there (run depmod -a after)'
 	@echo 'make clean                remove what a build here left'
 	@echo 'make demo                 store real files through zsx, on Linux 6.1 in QEMU'
 	@echo 'make check [SUITES=...]   all tests, or these (see scripts/check --list)'
 	@echo 'make kunit [ARCH=x86_64]  the KUnit tests, in UML or in QEMU'
 	@echo 'make selftests [KERNEL=6.12]  the kselftests on 6.1, 6.12 or uml'
+	@echo 'make density [KERNEL=6.1]  bytes held per 10,000 stored, full to thinned out'
 	@echo 'make setup                install through apt what these need (they call it)'
 
-.PHONY: modules modules_install clean setup demo check kunit selftests help
+.PHONY: modules clean setup demo check kunit selftests density help

@@ -795,12 +795,16 @@ struct worker {
 /*
  * @arrived: how many are at the barrier
  * @go: all are: they begin at a time
+ * @deadline: in jiffies; enough has been done by then. A guest with more CPUs than
+ *	its host has takes seconds for what else is done in a moment: who waits for
+ *	a lock takes the host's CPU from who holds it.
  */
 struct race {
 	struct zsx_pool *pool;
 	unsigned int nr;
 	atomic_t arrived;
 	struct completion go;
+	unsigned long deadline;
 	void (*body)(struct worker *w);
 	struct worker workers[MAX_WORKERS];
 };
@@ -852,6 +856,7 @@ static void run_race(struct kunit *test, struct race *race,
 	race->body = body;
 	atomic_set(&race->arrived, 0);
 	init_completion(&race->go);
+	race->deadline = jiffies + 2 * HZ;
 	for (nr = 0; nr < race->nr; nr++) {
 		struct worker *w = &race->workers[nr];
 
@@ -887,7 +892,8 @@ static void churn(struct worker *w)
 	unsigned int i;
 
 	prandom_seed_state(&rnd, w->seed);
-	for (w->step = 0; w->step < w->nr_steps && !w->wrong; w->step++) {
+	for (w->step = 0; w->step < w->nr_steps && !w->wrong &&
+	     time_before(jiffies, w->race->deadline); w->step++) {
 		struct obj *o = &w->objs[prandom_u32_state(&rnd) % w->nr_objs];
 		unsigned int len = w->len ?: 1 + prandom_u32_state(&rnd) % PAGE_SIZE;
 
@@ -954,7 +960,8 @@ static void malloc_and_free(struct worker *w)
 {
 	struct zsx_pool *pool = w->race->pool;
 
-	for (w->step = 0; w->step < w->nr_steps; w->step++) {
+	for (w->step = 0; w->step < w->nr_steps &&
+	     time_before(jiffies, w->race->deadline); w->step++) {
 		unsigned long handle = zsx_malloc(pool, w->len, GFP_KERNEL, NUMA_NO_NODE);
 
 		if (IS_ERR_VALUE(handle)) {
@@ -969,22 +976,25 @@ static void malloc_and_free(struct worker *w)
 
 static void threads_are_all_counted(struct kunit *test)
 {
-	const unsigned int nr_steps = 20000, len = 600;
+	const unsigned int len = 600;
 	struct race *race = new_race(test, 4, len);
 	struct fixture *f = test->priv;
 	struct zsx_pool_stats stats;
+	u64 nr = 1;
 	unsigned int i;
 
 	/* One object stays: else most of the time would go into pages. */
 	assert_store(test, 0, len);
 	for (i = 0; i < race->nr; i++)
-		race->workers[i].nr_steps = nr_steps;
+		race->workers[i].nr_steps = 20000;
 	run_race(test, race, malloc_and_free);
+	for (i = 0; i < race->nr; i++)
+		nr += race->workers[i].step;
 	drop_all(f);
 	zsx_pool_stats(f->pool, &stats);
-	KUNIT_EXPECT_EQ(test, stats.mallocs, 1 + race->nr * nr_steps);
-	KUNIT_EXPECT_EQ(test, stats.frees, 1 + race->nr * nr_steps);
-	KUNIT_EXPECT_EQ(test, stats.bytes_asked, stats.mallocs * len);
+	KUNIT_EXPECT_EQ(test, stats.mallocs, nr);
+	KUNIT_EXPECT_EQ(test, stats.frees, nr);
+	KUNIT_EXPECT_EQ(test, stats.bytes_asked, nr * len);
 	expect_empty(test);
 }
 
@@ -1042,9 +1052,9 @@ static void racing_mallocs_take_fewest_pages(struct kunit *test)
 	struct zsx_pool_stats stats;
 	unsigned int i, round;
 
-	for (round = 0; round < 6; round++) {
+	for (round = 0; round < 5; round++) {
 		for (i = 0; i < MAX_WORKERS; i++) {
-			race->workers[i].nr_steps = 30 + (round * 5 + i) % 53;
+			race->workers[i].nr_steps = 10 + (round * 5 + i) % 29;
 			objects += race->workers[i].nr_steps;
 		}
 		run_race(test, race, only_store);
