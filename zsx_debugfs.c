@@ -8,6 +8,7 @@
  *
  * Numbers are copied under the lock of their class, and printed after it.
  */
+#include <linux/dcache.h>
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
@@ -129,19 +130,27 @@ DEFINE_SHOW_ATTRIBUTE(stats);
 
 /* === Directories ========================================================= */
 
+static bool is_taken(const char *name)
+{
+	struct dentry *dir = debugfs_lookup(name, root);
+
+	dput(dir);
+	return dir;
+}
+
 /* "name", or "name.2" and so on where that is taken. */
 static struct dentry *create_dir(const char *name)
 {
 	static atomic_t nr_taken = ATOMIC_INIT(1);
-	struct dentry *dir = debugfs_create_dir(name, root);
+	struct dentry *dir;
 	char *other;
 
-	if (PTR_ERR_OR_ZERO(dir) != -EEXIST)
-		return dir;
+	if (!is_taken(name))
+		return debugfs_create_dir(name, root);
 	other = kasprintf(GFP_KERNEL, "%s.%u", name,
 			  (unsigned int)atomic_inc_return(&nr_taken));
 	if (!other)
-		return dir;
+		return ERR_PTR(-ENOMEM);
 	dir = debugfs_create_dir(other, root);
 	kfree(other);
 	return dir;
@@ -152,6 +161,7 @@ void zsx_debugfs_add(struct zsx_pool *pool)
 {
 	char *name = kstrdup(pool->name, GFP_KERNEL);
 
+	pool->debugfs = ERR_PTR(-ENOMEM);
 	if (!name)
 		return;
 	strreplace(name, '/', '!');

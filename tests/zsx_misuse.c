@@ -103,7 +103,9 @@ static int set_up(struct scene *scene)
 		    IS_ERR_VALUE(scene->victim))
 			return -ENOMEM; /* The leak that follows is reported. */
 	}
-	return 0;
+	/* Once more: now bytes that fall beside it fall on a neighbour. */
+	memset(pattern, 0xff, LEN);
+	return zsx_obj_write(scene->pool, scene->victim, pattern, LEN);
 }
 
 static bool neighbours_are_intact(const struct scene *scene)
