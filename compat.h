@@ -13,6 +13,7 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/pgtable.h>
+#include <linux/slab.h>
 #include <linux/version.h>
 #include <linux/vmstat.h>
 
@@ -40,6 +41,11 @@ static inline void compat_count_zspage_page(struct page *page, long delta)
 	mod_zone_page_state(page_zone(page), NR_ZSPAGES, delta);
 #endif
 }
+
+/* v6.5. Before, slab merges what it likes, unless booted with slab_nomerge. */
+#ifndef SLAB_NO_MERGE
+#define SLAB_NO_MERGE	0
+#endif
 
 /* v6.13: a symbol namespace became a string. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)

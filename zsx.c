@@ -11,6 +11,7 @@
 #include <linux/err.h>
 #include <linux/module.h>
 #include <linux/slab.h>
+#include <linux/vmalloc.h>
 
 #include "zsx_internal.h"
 
@@ -31,10 +32,12 @@ static struct zsx_class *class_for(struct zsx_pool *pool, size_t size)
 	return &pool->classes[zsx_class_of_size(&zsx_classes, size)];
 }
 
-static struct zsx_handle *handle_alloc(gfp_t gfp, int nid)
+/* From this CPU's slab, wherever the page is: it is the caller who keeps it. */
+static struct zsx_handle *handle_alloc(gfp_t gfp)
 {
-	gfp &= ~(__GFP_HIGHMEM | __GFP_MOVABLE | __GFP_ZERO);
-	return kmem_cache_alloc_node(handle_cache, gfp, nid);
+	return kmem_cache_alloc(handle_cache,
+				gfp & ~(__GFP_HIGHMEM | __GFP_MOVABLE | __GFP_ZERO |
+					__GFP_THISNODE));
 }
 
 static void handle_free(struct zsx_handle *h)
@@ -74,7 +77,8 @@ struct found {
 /*
  * Whether the word is the location of @handle's object, of @class. Whatever the
  * word is, this is safe to ask under a class->lock of a pool in use. The back
- * pointer is a cold line: it is looked at only where the class was a guess.
+ * pointer is a cold line: it is looked at where the class was a guess, and in debug
+ * kernels.
  */
 static bool find_object(struct zsx_class *class, unsigned long handle,
 			zsx_location_t loc, struct found *found)
@@ -85,10 +89,11 @@ static bool find_object(struct zsx_class *class, unsigned long handle,
 
 	lockdep_assert_held(&class->lock);
 
-	if (!zspage || zspage->class != class ||
+	/* Another class's zspage may be just being built: pairs with zsx_zspage_alloc(). */
+	if (!zspage || smp_load_acquire(&zspage->class) != class ||
 	    zspage->group == ZSX_NOT_LINKED || !zsx_slots_test(zspage->inuse, i))
 		return false;
-	if (!ZSX_LAYOUT.class_bits &&
+	if ((ZSX_DEBUG || !ZSX_LAYOUT.class_bits) &&
 	    zsx_zspage_handles(class->geo, zspage)[i] != handle)
 		return false;
 	*found = (struct found) { class, zspage, i };
@@ -107,7 +112,7 @@ static bool lock_object(struct zsx_pool *pool, unsigned long handle,
 			struct found *found)
 {
 	struct zsx_handle *h = zsx_handle_of(handle);
-	zsx_location_t guess, loc = zsx_location_read(h);
+	zsx_location_t guess, loc = zsx_location_read_acquire(h);
 	bool ok = false;
 
 	rcu_read_lock();
@@ -117,7 +122,7 @@ static bool lock_object(struct zsx_pool *pool, unsigned long handle,
 		guess = loc;
 		if (class)
 			spin_lock(&class->lock);
-		loc = zsx_location_read(h);
+		loc = zsx_location_read_acquire(h);
 		if (class) {
 			ok = find_object(class, handle, loc, found);
 			if (!ok)
@@ -146,15 +151,16 @@ struct zsx_zspage *zsx_pin_object(struct zsx_pool *pool, unsigned long handle,
 				  zsx_location_t *location)
 {
 	struct zsx_handle *h = zsx_handle_of(handle);
-	struct zsx_zspage *zspage = NULL;
+	struct zsx_zspage *zspage;
 	zsx_location_t loc;
+	bool retried = false;
 
 	if (WARN_ONCE(IS_ERR_OR_NULL(h), "zsx: access by no handle\n"))
 		return NULL;
 
 	rcu_read_lock();
 	for (;;) {
-		loc = zsx_location_read(h);
+		loc = zsx_location_read_acquire(h);
 		zspage = zsx_zspage_of(loc);
 		if (unlikely(!zspage))
 			break;
@@ -163,17 +169,20 @@ struct zsx_zspage *zsx_pin_object(struct zsx_pool *pool, unsigned long handle,
 				break;
 			zsx_unpin(zspage);
 		}
-		atomic_long_inc(&pool->pins_retried);
+		retried = true;
 		cpu_relax();
+	}
+	/* A foreign zspage may end as soon as it is let go: that is inside RCU. */
+	if (zspage && unlikely(!zsx_is_class_of(pool, zspage->class) ||
+			       zspage->class != guess_class(pool, loc))) {
+		zsx_unpin(zspage);
+		zspage = NULL;
 	}
 	rcu_read_unlock();
 
-	if (unlikely(!zspage || zspage->class != guess_class(pool, loc))) {
-		if (zspage)
-			zsx_unpin(zspage);
-		WARN_ONCE(1, "zsx: access to an object that was freed or is another pool's\n");
-		return NULL;
-	}
+	if (unlikely(retried))
+		atomic_long_inc(&pool->pins_retried);
+	WARN_ONCE(!zspage, "zsx: access to an object that was freed or is another pool's\n");
 	*location = loc;
 	return zspage;
 }
@@ -260,7 +269,7 @@ unsigned long zsx_malloc(struct zsx_pool *pool, size_t size, gfp_t gfp, int nid)
 	if (unlikely(size > PAGE_SIZE))
 		return (unsigned long)-ENOSPC;
 
-	h = handle_alloc(gfp, nid);
+	h = handle_alloc(gfp);
 	if (!h)
 		return (unsigned long)-ENOMEM;
 
@@ -382,12 +391,17 @@ static void add_class_stats(struct zsx_class *class, struct zsx_pool_stats *stat
 	spin_unlock(&class->lock);
 }
 
+static size_t pool_bytes(const struct zsx_pool *pool)
+{
+	return PAGE_ALIGN(struct_size(pool, classes, pool->nr_classes));
+}
+
 void zsx_pool_stats(struct zsx_pool *pool, struct zsx_pool_stats *stats)
 {
 	unsigned int i;
 
 	*stats = (struct zsx_pool_stats) {
-		.pool_bytes = struct_size(pool, classes, pool->nr_classes),
+		.pool_bytes = pool_bytes(pool),
 		.pins_retried = atomic_long_read(&pool->pins_retried),
 	};
 	for (i = 0; i < pool->nr_classes; i++)
@@ -397,6 +411,27 @@ void zsx_pool_stats(struct zsx_pool *pool, struct zsx_pool_stats *stats)
 EXPORT_SYMBOL_GPL(zsx_pool_stats);
 
 /* === A pool's life ======================================================= */
+
+/* Whole pages, so that nothing is lost; in the direct map where that can be had. */
+static struct zsx_pool *pool_alloc(unsigned int nr_classes)
+{
+	struct zsx_pool *pool;
+	size_t bytes = struct_size(pool, classes, nr_classes);
+
+	pool = alloc_pages_exact(bytes, GFP_KERNEL | __GFP_ZERO | __GFP_NORETRY |
+				 __GFP_NOWARN) ?: vzalloc(bytes);
+	if (pool)
+		pool->nr_classes = nr_classes;
+	return pool;
+}
+
+static void pool_free(struct zsx_pool *pool)
+{
+	if (is_vmalloc_addr(pool))
+		vfree(pool);
+	else
+		free_pages_exact(pool, pool_bytes(pool));
+}
 
 static void class_init(struct zsx_class *class, struct zsx_pool *pool,
 		       const struct zsx_geometry *geo)
@@ -420,13 +455,12 @@ struct zsx_pool *zsx_create_pool(const char *name)
 		return NULL;
 	}
 
-	pool = kvzalloc(struct_size(pool, classes, zsx_classes.nr_classes), GFP_KERNEL);
+	pool = pool_alloc(zsx_classes.nr_classes);
 	if (!pool)
 		return NULL;
-	pool->nr_classes = zsx_classes.nr_classes;
 	pool->name = kstrdup(name, GFP_KERNEL);
 	if (!pool->name) {
-		kvfree(pool);
+		pool_free(pool);
 		return NULL;
 	}
 	for (i = 0; i < pool->nr_classes; i++)
@@ -469,10 +503,10 @@ void zsx_destroy_pool(struct zsx_pool *pool)
 	if (report_leak(pool))
 		return;
 
-	/* A reader of a stale location may be looking at a class of ours. */
+	/* Whoever looks at a class of ours, in RCU, by a stale descriptor is done then. */
 	synchronize_rcu();
 	kfree(pool->name);
-	kvfree(pool);
+	pool_free(pool);
 	module_put(THIS_MODULE);
 }
 EXPORT_SYMBOL_GPL(zsx_destroy_pool);
@@ -485,13 +519,15 @@ static int __init zsx_init(void)
 
 	err = zsx_class_table_fill(&zsx_classes, PAGE_SHIFT, chain_limit);
 	if (err) {
-		pr_err("zsx: chain_limit=%u: 1 to %u are possible\n",
-		       chain_limit, ZSX_MAX_PAGES);
+		pr_err("zsx: no size classes for chain_limit=%u and pages of %lu bytes: 1 to %u, and up to 65536, are possible\n",
+		       chain_limit, PAGE_SIZE, ZSX_MAX_PAGES);
 		return err;
 	}
 
+	/* Apart from others' objects of 8 bytes: what a freed handle holds is known. */
 	handle_cache = kmem_cache_create("zsx_handle", sizeof(struct zsx_handle),
-					 sizeof(struct zsx_handle), 0, NULL);
+					 sizeof(struct zsx_handle), SLAB_NO_MERGE,
+					 NULL);
 	if (!handle_cache)
 		return -ENOMEM;
 	err = zsx_zspage_init();

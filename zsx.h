@@ -39,7 +39,7 @@ struct zsx_pool;
  * @zspages: zspages that these pages belong to
  * @handle_bytes: memory of the handles of @objects
  * @descriptor_bytes: memory of the descriptors of @zspages
- * @pool_bytes: memory of the pool itself, whatever it holds
+ * @pool_bytes: memory of the pool itself, whatever it holds, in whole pages
  * @bytes_in_classes: the sum over @objects of their classes' sizes: what they
  *	were asked for, and what rounding up to a class added
  * @mallocs: objects ever stored
@@ -119,7 +119,8 @@ void zsx_destroy_pool(struct zsx_pool *pool);
  * @gfp: how memory may be got, for pages, descriptors and handles alike. No lock
  *	is held meanwhile. __GFP_HIGHMEM is for pages alone; __GFP_MOVABLE is
  *	taken off, as pages can't be migrated yet; __GFP_ZERO is taken off.
- * @nid: the node that a page is taken from if one is needed, or NUMA_NO_NODE
+ * @nid: the node for a page and a descriptor, if they are needed; NUMA_NO_NODE:
+ *	this CPU's
  *
  * The object's bytes are not defined at first.
  *
@@ -155,8 +156,9 @@ void zsx_free(struct zsx_pool *pool, unsigned long handle);
  *
  * An object that lies in one page is read where it is. One that spans two is
  * copied to @local_copy. Until zsx_obj_read_end() it stays where it is; the
- * caller may sleep and may have many objects open at a time. (Highmem kernels
- * map pages in order: there the last one opened is the first to be ended.)
+ * caller may sleep and may have many objects open at a time. (On highmem kernels
+ * this is kmap_local_page() and its rules: the last one opened is the first to be
+ * ended, by the same task, and a dozen at a time.)
  *
  * Context: Process context. Doesn't sleep.
  * Return: The object's bytes: either @local_copy or its place in its page; valid

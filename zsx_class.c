@@ -44,9 +44,10 @@ struct shape {
 };
 
 /*
- * Bytes of a descriptor: the head, an entry a page and an object, and a word
- * for each 64 objects: there SLUB keeps its free pointer, which it puts behind
- * an object that has a constructor.
+ * Bytes of a descriptor: the head, an entry a page and an object, and, as the model
+ * has it, a word for each 64 objects. There SLUB keeps its free pointer, which it
+ * puts behind an object that has a constructor; one word would do. Where pointers
+ * are short the size is the same, so that the classes are.
  */
 static unsigned int desc_size(unsigned int nr_pages, unsigned int nr_objects)
 {

@@ -134,19 +134,24 @@ static bool is_taken(const char *name)
 {
 	struct dentry *dir = debugfs_lookup(name, root);
 
+	if (IS_ERR_OR_NULL(dir))
+		return false;
 	dput(dir);
-	return dir;
+	return true;
 }
 
 /* "name", or "name.2" and so on where that is taken. */
 static struct dentry *create_dir(const char *name)
 {
 	static atomic_t nr_taken = ATOMIC_INIT(1);
-	struct dentry *dir;
+	struct dentry *dir = ERR_PTR(-EEXIST);
 	char *other;
 
+	/* Asked first, as debugfs logs an error if it is. */
 	if (!is_taken(name))
-		return debugfs_create_dir(name, root);
+		dir = debugfs_create_dir(name, root);
+	if (PTR_ERR_OR_ZERO(dir) != -EEXIST)
+		return dir;
 	other = kasprintf(GFP_KERNEL, "%s.%u", name,
 			  (unsigned int)atomic_inc_return(&nr_taken));
 	if (!other)

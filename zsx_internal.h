@@ -14,6 +14,7 @@
  *   slot        a place for one object in a zspage
  *   present     a page that the zspage holds now; a slot all of whose pages are
  *               present. A page is held only while a live object touches it.
+ *   room        a free present slot
  *   pin         what keeps a zspage's objects where they are
  *
  * Locks, outermost first
@@ -36,19 +37,18 @@
  *                           v
  *                       not linked  <-------------------+
  *                           |                           |
- *      malloc: first page,  |                           | free: last object,
- *      first object         v                           | last page taken out
- *             +--> free present slot (10 lists) --------+
- *             |         |          ^                    |
- *      malloc |  malloc |          | free               |
- *      brings |         v          |                    |
- *      a page |    growable (no free present slot, -----+
- *             |         |    but pages are missing)     |
- *             +---------+          ^                    |
- *                       |          | free               |
- *                malloc |          |                    |
- *                       v          |                    |
- *                      full (all slots in use) ---------+
+ *    malloc: first page,    |                           | free: last object,
+ *    first object           v                           | last page taken out
+ *                  one of the live states --------------+
+ *
+ *    room (10 lists)   a free present slot
+ *    growable          none, but pages are missing
+ *    full              all slots are in use
+ *
+ * Of these three a zspage is in the one that its slots say, after each malloc and
+ * free (regroup()): malloc fills room up, and makes room of a growable zspage by a
+ * page; free makes room, or takes a page with the room that was on it. Where a page
+ * holds one object, malloc goes to growable or full at once.
  *
  * Invariants, whenever class->lock is free; zsx_zspage_check() checks them:
  *
@@ -186,10 +186,10 @@ struct zsx_class {
 	unsigned int nonempty ____cacheline_aligned;
 	struct zsx_pool *pool;
 	const struct zsx_geometry *geo;
-	unsigned long mallocs;
-	unsigned long frees;
-	unsigned long pages_brought;
-	unsigned long pages_given_back;
+	u64 mallocs;
+	u64 frees;
+	u64 pages_brought;
+	u64 pages_given_back;
 	u64 bytes_asked;
 
 	struct list_head groups[ZSX_NR_GROUPS];
@@ -197,7 +197,6 @@ struct zsx_class {
 	unsigned long capacity;
 };
 
-/* Counters wrap where long is short; differences of them don't. */
 static inline unsigned long zsx_class_objects(const struct zsx_class *class)
 {
 	return class->mallocs - class->frees;
@@ -212,18 +211,18 @@ static inline unsigned long zsx_class_pages(const struct zsx_class *class)
  * struct zsx_pool - what zsx_create_pool() returns
  * @name: constant
  * @debugfs: its directory, or an error: none. Constant.
+ * @nr_classes: constant; apart from what is written, as each access reads it
  * @nr_pages: pages of all classes. Changed under each class's lock; read by
  *	zsx_get_total_pages(), which zram calls at every store.
- * @pins_retried: readers' and writers' retries
- * @nr_classes: constant
+ * @pins_retried: accesses that had to look again
  * @classes: the size classes
  */
 struct zsx_pool {
 	const char *name;
 	struct dentry *debugfs;
+	unsigned int nr_classes;
 	atomic_long_t nr_pages ____cacheline_aligned;
 	atomic_long_t pins_retried;
-	unsigned int nr_classes;
 	struct zsx_class classes[] ____cacheline_aligned;
 };
 
@@ -249,13 +248,17 @@ extern atomic_long_t zsx_highest_frame;
 /*
  * The descriptor that a location names. NULL if there can't be one: the object
  * was freed, or the word is no location (SLUB keeps its free pointer in a freed
- * handle; as a location, that lies far above all memory nearly always).
+ * handle; as a location, an address in the upper half of 64 bits lies far above all
+ * memory. On UML and 32-bit machines it may not, and is believed.)
  */
 static inline struct zsx_zspage *zsx_zspage_of(zsx_location_t loc)
 {
 	u64 frame = zsx_location_frame(ZSX_LAYOUT, loc);
 
-	/* Raised before any location with a higher frame was published. */
+	/*
+	 * Raised, in note_frame(), before any location with a higher frame was
+	 * published: who read that with acquire sees it.
+	 */
 	if (unlikely(!frame || frame > atomic_long_read(&zsx_highest_frame)))
 		return NULL;
 	return __va(frame << ZSX_FRAME_SHIFT);
@@ -281,7 +284,9 @@ static inline bool zsx_try_pin(struct zsx_zspage *zspage)
  */
 static inline void zsx_unpin(struct zsx_zspage *zspage)
 {
-	atomic_fetch_dec_release(&zspage->pins);
+	if (WARN_ONCE(atomic_fetch_dec_release(&zspage->pins) <= 0,
+		      "zsx: end of an access that never began\n"))
+		atomic_inc(&zspage->pins);
 }
 
 /* --- zsx_zspage.c -------------------------------------------------------- */
@@ -292,7 +297,7 @@ static inline void zsx_unpin(struct zsx_zspage *zspage)
  * @nr_pages: how many @pages there are
  * @pages: pages that no object touches
  *
- * Filled in by zsx_settle() under class->lock; given back by zsx_loose_free()
+ * Filled in by one zsx_settle() under class->lock; given back by zsx_loose_free()
  * after it, once, by the same function.
  */
 struct zsx_loose {

@@ -11,7 +11,7 @@
  * kept out by its own guard.
  *
  * Signatures differ by kernel version; what is called decides which is meant.
- * zs_malloc() takes a node from 6.18 on and none before. zs_map_object() went
+ * zs_malloc() takes a node from 6.16 on and none before. zs_map_object() went
  * when zs_obj_read_begin() came; here a caller finds both. zs_compact() is
  * missing until zsx has compaction.
  */

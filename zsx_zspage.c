@@ -127,13 +127,16 @@ struct zsx_zspage *zsx_zspage_alloc(struct zsx_class *class, gfp_t gfp, int nid)
 		return NULL;
 	}
 	note_frame(__pa(zspage) >> ZSX_FRAME_SHIFT);
+	/* The address that locations give, without slab's KASAN tag: the only one. */
+	zspage = __va(__pa(zspage));
 
-	/* Every field but pins and group: a reader may hold a pin just now. */
-	WRITE_ONCE(zspage->class, class); /* Pairs with READ_ONCE() in lock_object(). */
+	/* Not pins: a reader may hold one just now. Not group: ZSX_NOT_LINKED still. */
 	zspage->nr_inuse = 0;
 	zspage->inuse = (struct zsx_slots) {};
 	zspage->present = (struct zsx_slots) {};
 	memset(zspage->pages, 0, geo->nr_pages * sizeof(zspage->pages[0]));
+	/* Last: pairs with guess_class() and find_object(). */
+	smp_store_release(&zspage->class, class);
 	return zspage;
 }
 EXPORT_SYMBOL_IF_KUNIT(zsx_zspage_alloc);
@@ -319,6 +322,8 @@ static void debug_check(const struct zsx_class *class, struct zsx_zspage *zspage
 {
 	const char *broken;
 
+	lockdep_assert_held(&class->lock);
+
 	if (!ZSX_DEBUG)
 		return;
 	broken = zsx_zspage_check(class, zspage);
@@ -358,7 +363,7 @@ EXPORT_SYMBOL_IF_KUNIT(zsx_zspage_take);
  * @zspage: the zspage, linked
  * @first_page: the first page that may have become unused
  * @last_page: the last one
- * @loose: what came loose is added to it; zsx_loose_free() gives it back
+ * @loose: empty; what came loose is put in it, and zsx_loose_free() gives it back
  *
  * Nothing else takes pages out or ends a zspage.
  */
@@ -398,7 +403,7 @@ EXPORT_SYMBOL_IF_KUNIT(zsx_settle);
  * @class: the zspage's class
  * @zspage: the zspage
  * @index: the slot, in use
- * @loose: what came loose by it is added to it
+ * @loose: empty; what came loose by it is put in it
  */
 void zsx_zspage_put(struct zsx_class *class, struct zsx_zspage *zspage,
 		    unsigned int index, struct zsx_loose *loose)
