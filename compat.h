@@ -10,9 +10,12 @@
 #ifndef _ZSX_COMPAT_H_
 #define _ZSX_COMPAT_H_
 
+#include <linux/migrate.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/pagemap.h>
 #include <linux/pgtable.h>
+#include <linux/shrinker.h>
 #include <linux/slab.h>
 #include <linux/version.h>
 #include <linux/vmstat.h>
@@ -40,6 +43,145 @@ static inline void compat_count_zspage_page(struct page *page, long delta)
 #if IS_ENABLED(CONFIG_ZSMALLOC)
 	mod_zone_page_state(page_zone(page), NR_ZSPAGES, delta);
 #endif
+}
+
+/*
+ * v6.17: the operations that migrate a page are its type's, not its own. Before, a
+ * page is marked under its lock, and unmarked when it was migrated; from then on a
+ * mark stays until the page is freed.
+ */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
+static inline int compat_movable_register(const struct movable_operations *ops)
+{
+	return IS_ENABLED(CONFIG_COMPACTION) ? 0 : -EOPNOTSUPP;
+}
+
+static inline void compat_movable_unregister(void)
+{
+}
+
+/* @page is locked. */
+static inline void compat_page_mark_movable(struct page *page,
+					    const struct movable_operations *ops)
+{
+	__SetPageMovable(page, ops);
+}
+
+/* The lock is free: who scans for movable pages takes it of marked ones alone. */
+static inline void
+compat_page_mark_fresh_movable(struct page *page,
+			       const struct movable_operations *ops)
+{
+	if (WARN_ON_ONCE(!trylock_page(page)))
+		return;
+	__SetPageMovable(page, ops);
+	unlock_page(page);
+}
+
+/* @page is locked. A page that is kept by others must not name our operations. */
+static inline void compat_page_moved_away(struct page *page)
+{
+	__ClearPageMovable(page);
+}
+#else
+static inline int compat_movable_register(const struct movable_operations *ops)
+{
+	return set_movable_ops(ops, PGTY_zsmalloc);
+}
+
+static inline void compat_movable_unregister(void)
+{
+	set_movable_ops(NULL, PGTY_zsmalloc);
+}
+
+static inline void compat_page_mark_movable(struct page *page,
+					    const struct movable_operations *ops)
+{
+	__SetPageZsmalloc(page);
+	SetPageMovableOps(page);
+}
+
+static inline void
+compat_page_mark_fresh_movable(struct page *page,
+			       const struct movable_operations *ops)
+{
+	compat_page_mark_movable(page, ops);
+}
+
+static inline void compat_page_moved_away(struct page *page)
+{
+}
+#endif
+
+/*
+ * v6.7: shrinkers are allocated, and bear a pointer of their owner's. Before, they
+ * are a part of the owner's structure.
+ */
+struct compat_shrinker {
+	struct shrinker *shrinker;
+	void *private_data;
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
+	struct shrinker own;
+#endif
+};
+
+static inline void *compat_shrinker_private(struct shrinker *shrinker)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
+	return container_of(shrinker, struct compat_shrinker, own)->private_data;
+#else
+	return shrinker->private_data;
+#endif
+}
+
+/* Return: NULL if memory is short. */
+static inline struct compat_shrinker *
+compat_shrinker_register(unsigned long (*count)(struct shrinker *,
+						struct shrink_control *),
+			 unsigned long (*scan)(struct shrinker *,
+					       struct shrink_control *),
+			 void *private_data, const char *kind, const char *name)
+{
+	struct compat_shrinker *cs = kzalloc(sizeof(*cs), GFP_KERNEL);
+
+	if (!cs)
+		return NULL;
+	cs->private_data = private_data;
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
+	cs->shrinker = &cs->own;
+	cs->shrinker->seeks = DEFAULT_SEEKS;
+#else
+	cs->shrinker = shrinker_alloc(0, "%s:%s", kind, name);
+	if (!cs->shrinker) {
+		kfree(cs);
+		return NULL;
+	}
+	cs->shrinker->private_data = private_data;
+#endif
+	cs->shrinker->count_objects = count;
+	cs->shrinker->scan_objects = scan;
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
+	if (register_shrinker(cs->shrinker, "%s:%s", kind, name)) {
+		kfree(cs);
+		return NULL;
+	}
+#else
+	shrinker_register(cs->shrinker);
+#endif
+	return cs;
+}
+
+/* Waits for scans that run. */
+static inline void compat_shrinker_unregister(struct compat_shrinker *cs)
+{
+	if (!cs)
+		return;
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
+	unregister_shrinker(cs->shrinker);
+#else
+	shrinker_free(cs->shrinker);
+#endif
+	kfree(cs);
 }
 
 /* v6.5. Before, slab merges what it likes, unless booted with slab_nomerge. */

@@ -8,6 +8,7 @@
  * it is read from the descriptor, and believed only once the lock is held and
  * everything fits together.
  */
+#include <linux/delay.h>
 #include <linux/err.h>
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -354,6 +355,8 @@ EXPORT_SYMBOL_GPL(zsx_lookup_class_index);
  *
  * m objects need m / n whole zspages, and of one more the pages that its first
  * m % n slots touch: no set of pages holds more slots than the first ones do.
+ *
+ * Return: The number of pages.
  */
 unsigned long zsx_class_fewest_pages(const struct zsx_class *class)
 {
@@ -372,12 +375,10 @@ EXPORT_SYMBOL_IF_KUNIT(zsx_class_fewest_pages);
 
 static void add_class_stats(struct zsx_class *class, struct zsx_pool_stats *stats)
 {
-	unsigned long zspages = 0;
-	unsigned int group;
+	unsigned long zspages;
 
 	spin_lock(&class->lock);
-	for (group = 0; group < ZSX_NR_GROUPS; group++)
-		zspages += class->nr_zspages[group];
+	zspages = zsx_class_zspages(class);
 	stats->objects += zsx_class_objects(class);
 	stats->pages += zsx_class_pages(class);
 	stats->zspages += zspages;
@@ -389,6 +390,12 @@ static void add_class_stats(struct zsx_class *class, struct zsx_pool_stats *stat
 	stats->pages_brought += class->pages_brought;
 	stats->pages_given_back += class->pages_given_back;
 	spin_unlock(&class->lock);
+}
+
+static u64 compaction_counter(const struct zsx_pool *pool,
+			      enum zsx_compaction_counter i)
+{
+	return atomic_long_read(&pool->compaction[i]);
 }
 
 static size_t pool_bytes(const struct zsx_pool *pool)
@@ -403,6 +410,15 @@ void zsx_pool_stats(struct zsx_pool *pool, struct zsx_pool_stats *stats)
 	*stats = (struct zsx_pool_stats) {
 		.pool_bytes = pool_bytes(pool),
 		.pins_retried = atomic_long_read(&pool->pins_retried),
+		.pages_migrated = atomic_long_read(&pool->pages_migrated),
+		.migrations_refused = atomic_long_read(&pool->migrations_refused),
+		.pages_compacted = compaction_counter(pool, ZSX_PAGES_COMPACTED),
+		.objects_copied = compaction_counter(pool, ZSX_OBJECTS_COPIED),
+		.source_steps = compaction_counter(pool, ZSX_SOURCE_STEPS),
+		.source_pages_emptied =
+			compaction_counter(pool, ZSX_SOURCE_PAGES_EMPTIED),
+		.zspages_freed = compaction_counter(pool, ZSX_ZSPAGES_FREED),
+		.skipped_busy = compaction_counter(pool, ZSX_SKIPPED_BUSY),
 	};
 	for (i = 0; i < pool->nr_classes; i++)
 		add_class_stats(&pool->classes[i], stats);
@@ -468,6 +484,7 @@ struct zsx_pool *zsx_create_pool(const char *name)
 
 	/* The caller's use of our symbols holds us already: this can't fail. */
 	__module_get(THIS_MODULE);
+	zsx_shrinker_add(pool);
 	zsx_debugfs_add(pool);
 	return pool;
 }
@@ -495,14 +512,32 @@ static bool report_leak(struct zsx_pool *pool)
 	return total;
 }
 
+/* Without objects, those with isolated pages. */
+static bool has_zspages(struct zsx_pool *pool)
+{
+	unsigned long zspages = 0;
+	unsigned int i;
+
+	for (i = 0; i < pool->nr_classes && !zspages; i++) {
+		spin_lock(&pool->classes[i].lock);
+		zspages = zsx_class_zspages(&pool->classes[i]);
+		spin_unlock(&pool->classes[i].lock);
+	}
+	return zspages;
+}
+
 void zsx_destroy_pool(struct zsx_pool *pool)
 {
 	if (!pool)
 		return;
 	zsx_debugfs_remove(pool);
+	zsx_shrinker_remove(pool);
 	if (report_leak(pool))
 		return;
 
+	/* Pages are isolated for a moment, and then put back by others. */
+	while (has_zspages(pool))
+		msleep(1);
 	/* Whoever looks at a class of ours, in RCU, by a stale descriptor is done then. */
 	synchronize_rcu();
 	kfree(pool->name);
@@ -519,8 +554,8 @@ static int __init zsx_init(void)
 
 	err = zsx_class_table_fill(&zsx_classes, PAGE_SHIFT, chain_limit);
 	if (err) {
-		pr_err("zsx: no size classes for chain_limit=%u and pages of %lu bytes: 1 to %u, and up to 65536, are possible\n",
-		       chain_limit, PAGE_SIZE, ZSX_MAX_PAGES);
+		pr_err("zsx: no size classes: chain_limit=%u must be 1 to %u, and pages of %lu bytes at most 65536\n",
+		       chain_limit, ZSX_MAX_PAGES, PAGE_SIZE);
 		return err;
 	}
 
@@ -536,6 +571,7 @@ static int __init zsx_init(void)
 	err = zsx_access_init();
 	if (err)
 		goto destroy_zspages;
+	zsx_migrate_init();
 	zsx_debugfs_init();
 	return 0;
 
@@ -550,6 +586,7 @@ destroy_handles:
 static void __exit zsx_exit(void)
 {
 	zsx_debugfs_exit();
+	zsx_migrate_exit();
 	zsx_access_exit();
 	zsx_zspage_exit();
 	kmem_cache_destroy(handle_cache);

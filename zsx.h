@@ -22,7 +22,7 @@
  * it is freed, and that an object is not written by two at once or read while
  * it is written.
  *
- * Callers of <linux/zsmalloc.h> run on zsx unchanged by zsx_zsmalloc.h.
+ * Callers of <linux/zsmalloc.h> run on zsx unchanged: zsmalloc/linux/zsmalloc.h.
  */
 #ifndef _ZSX_H_
 #define _ZSX_H_
@@ -49,6 +49,17 @@ struct zsx_pool;
  * @pages_given_back: pages ever given back
  * @pins_retried: how often a reader or writer found its object being moved,
  *	and looked again
+ * @pages_migrated: pages that the kernel's page migration replaced
+ * @migrations_refused: how often it was refused a page, because objects on its
+ *	zspage were being read, written or moved
+ * @pages_compacted: pages that compaction gave back: the sum of what
+ *	zsx_compact() returned and the shrinker freed
+ * @objects_copied: objects that compaction moved
+ * @source_steps: how many objects it looked for to move them
+ * @source_pages_emptied: pages from which it moved the last object
+ * @zspages_freed: zspages from which it moved the last object
+ * @skipped_busy: how often it passed over a zspage, because objects in it were being
+ *	read or written; it may look at one many times
  *
  * @pages * PAGE_SIZE + @handle_bytes + @descriptor_bytes + @pool_bytes is all
  * that the pool costs, but for what the slab allocator leaves unused in the
@@ -70,6 +81,14 @@ struct zsx_pool_stats {
 	u64 pages_brought;
 	u64 pages_given_back;
 	u64 pins_retried;
+	u64 pages_migrated;
+	u64 migrations_refused;
+	u64 pages_compacted;
+	u64 objects_copied;
+	u64 source_steps;
+	u64 source_pages_emptied;
+	u64 zspages_freed;
+	u64 skipped_busy;
 };
 
 /**
@@ -117,8 +136,9 @@ void zsx_destroy_pool(struct zsx_pool *pool);
  * @pool: the pool to store it in
  * @size: its length in bytes, 1 .. PAGE_SIZE
  * @gfp: how memory may be got, for pages, descriptors and handles alike. No lock
- *	is held meanwhile. __GFP_HIGHMEM is for pages alone; __GFP_MOVABLE is
- *	taken off, as pages can't be migrated yet; __GFP_ZERO is taken off.
+ *	is held meanwhile. __GFP_HIGHMEM is for pages alone, and so is
+ *	__GFP_MOVABLE, which is taken off where pages can't be migrated;
+ *	__GFP_ZERO is taken off.
  * @nid: the node for a page and a descriptor, if they are needed; NUMA_NO_NODE:
  *	this CPU's
  *
@@ -256,6 +276,20 @@ void *zsx_map_object(struct zsx_pool *pool, unsigned long handle,
  * Context: As zsx_map_object() left it.
  */
 void zsx_unmap_object(struct zsx_pool *pool, unsigned long handle);
+
+/**
+ * zsx_compact() - move objects together, and give back the pages that become free
+ * @pool: the pool
+ *
+ * Handles stay valid, and objects in use stay where they are. With none in use, and
+ * memory for a page or two, each class ends with as few pages and zspages as its
+ * objects need. A pool is compacted by one caller at a time: another one returns at
+ * once. The pool's shrinker does the same when memory is short.
+ *
+ * Context: Process context. May be scheduled away between a few pages of copying.
+ * Return: How many pages were given back.
+ */
+unsigned long zsx_compact(struct zsx_pool *pool);
 
 /**
  * zsx_get_total_pages() - how many pages a pool holds

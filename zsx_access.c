@@ -65,8 +65,8 @@ static struct access access_begun(struct zsx_pool *pool, unsigned long handle)
 static bool too_long(const struct access *access, size_t len)
 {
 	return WARN_ONCE(len > access->geo->size,
-			 "zsx: access to %zu bytes of an object of at most %u\n",
-			 len, access->geo->size);
+			 "zsx: pool %s: access to %zu bytes of an object of a class of %u\n",
+			 access->zspage->class->pool->name, len, access->geo->size);
 }
 
 static struct zsx_span span_of(const struct access *access, size_t len)

@@ -5,11 +5,14 @@
  *   classes  a line a size class, with the columns of in-tree zsmalloc's file of
  *            that name: what reads one reads the other
  *   stats    the pool's counters, one "name value" a line
+ *   check    recounts all from the descriptors, and says "ok" or what is wrong
  *
  * Numbers are copied under the lock of their class, and printed after it.
  */
 #include <linux/dcache.h>
 #include <linux/debugfs.h>
+#include <linux/mutex.h>
+#include <linux/sched.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -124,9 +127,52 @@ static int stats_show(struct seq_file *s, void *unused)
 	seq_printf(s, "pages_brought %llu\n", stats.pages_brought);
 	seq_printf(s, "pages_given_back %llu\n", stats.pages_given_back);
 	seq_printf(s, "pins_retried %llu\n", stats.pins_retried);
+	seq_printf(s, "movable %d\n", zsx_movable);
+	seq_printf(s, "pages_migrated %llu\n", stats.pages_migrated);
+	seq_printf(s, "migrations_refused %llu\n", stats.migrations_refused);
+	seq_printf(s, "pages_compacted %llu\n", stats.pages_compacted);
+	seq_printf(s, "objects_copied %llu\n", stats.objects_copied);
+	seq_printf(s, "source_steps %llu\n", stats.source_steps);
+	seq_printf(s, "source_pages_emptied %llu\n", stats.source_pages_emptied);
+	seq_printf(s, "zspages_freed %llu\n", stats.zspages_freed);
+	seq_printf(s, "skipped_busy %llu\n", stats.skipped_busy);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(stats);
+
+/* === check =============================================================== */
+
+/*
+ * Holds each class's lock for a walk of all its zspages: on request, for tests. The
+ * pool's count of pages is the sum of the classes' only while nobody mallocs or frees.
+ */
+static int check_show(struct seq_file *s, void *unused)
+{
+	struct zsx_pool *pool = s->private;
+	unsigned long pages = 0;
+	unsigned int i;
+
+	for (i = 0; i < pool->nr_classes; i++) {
+		struct zsx_class *class = &pool->classes[i];
+		const char *broken = zsx_class_check(class);
+
+		if (broken) {
+			seq_printf(s, "class %u: %s\n", i, broken);
+			return 0;
+		}
+		spin_lock(&class->lock);
+		pages += zsx_class_pages(class);
+		spin_unlock(&class->lock);
+		cond_resched();
+	}
+	if (pages != zsx_get_total_pages(pool))
+		seq_printf(s, "the pool's pages: %lu, the classes' %lu\n",
+			   zsx_get_total_pages(pool), pages);
+	else
+		seq_puts(s, "ok\n");
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(check);
 
 /* === Directories ========================================================= */
 
@@ -140,23 +186,19 @@ static bool is_taken(const char *name)
 	return true;
 }
 
-/* "name", or "name.2" and so on where that is taken. */
+/* "name", or "name.2" and so on where that is taken: debugfs logs an error if it is. */
 static struct dentry *create_dir(const char *name)
 {
-	static atomic_t nr_taken = ATOMIC_INIT(1);
-	struct dentry *dir = ERR_PTR(-EEXIST);
-	char *other;
+	static DEFINE_MUTEX(lock); /* from looking to taking; and nr_taken */
+	static unsigned int nr_taken = 1;
+	struct dentry *dir;
+	char *other = NULL;
 
-	/* Asked first, as debugfs logs an error if it is. */
-	if (!is_taken(name))
-		dir = debugfs_create_dir(name, root);
-	if (PTR_ERR_OR_ZERO(dir) != -EEXIST)
-		return dir;
-	other = kasprintf(GFP_KERNEL, "%s.%u", name,
-			  (unsigned int)atomic_inc_return(&nr_taken));
-	if (!other)
-		return ERR_PTR(-ENOMEM);
-	dir = debugfs_create_dir(other, root);
+	mutex_lock(&lock);
+	if (is_taken(name))
+		other = kasprintf(GFP_KERNEL, "%s.%u", name, ++nr_taken);
+	dir = debugfs_create_dir(other ?: name, root);
+	mutex_unlock(&lock);
 	kfree(other);
 	return dir;
 }
@@ -174,6 +216,7 @@ void zsx_debugfs_add(struct zsx_pool *pool)
 	kfree(name);
 	debugfs_create_file("classes", 0444, pool->debugfs, pool, &classes_fops);
 	debugfs_create_file("stats", 0444, pool->debugfs, pool, &stats_fops);
+	debugfs_create_file("check", 0400, pool->debugfs, pool, &check_fops);
 }
 
 void zsx_debugfs_remove(struct zsx_pool *pool)

@@ -52,9 +52,11 @@
  *
  * Invariants, whenever class->lock is free; zsx_zspage_check() checks them:
  *
- *   I1  a page is present only if a live object touches it
- *   I2  a slot in use is present. Without a live object a zspage is not linked.
- *   I3  page->private is the descriptor exactly while the page is in pages[]
+ *   I1  a page is present only if a live object touches it or it is isolated
+ *   I2  a slot in use is present. A zspage without objects and isolated pages is not
+ *       linked, and has no page.
+ *   I3  page->private is the descriptor exactly while the page is in pages[] (but
+ *       while an isolated one is being replaced)
  *   I4  the set of present slots is what pages[] says
  */
 #ifndef _ZSX_INTERNAL_H_
@@ -136,13 +138,16 @@ enum zsx_group {
  *	is being reused.
  * @nr_inuse: objects in @inuse. class->lock.
  * @group: the list it is on. class->lock. Not ZSX_NOT_LINKED: it is live.
+ * @isolated: bit i set: @pages[i] is being migrated, or about to be, and stays in
+ *	its place. class->lock.
  * @class: its class. Written when it is built; read without a lock under RCU
  *	(then it may be the class of another life, in another pool).
  * @list: class->lock
  * @inuse: slots that hold an object. class->lock.
  * @present: slots whose pages are all there. class->lock.
- * @pages: nr_pages entries; NULL where no page is held. Written under
- *	class->lock. A pin keeps those of live objects.
+ * @pages: nr_pages entries; NULL where no page is held. Pages come and go under
+ *	class->lock; one that is isolated is replaced under the write pin. A pin
+ *	keeps those of live objects.
  *
  * Behind @pages stand nr_objects handles, the objects' back pointers:
  * zsx_zspage_handles(). All before @pages is one cache line.
@@ -151,6 +156,7 @@ struct zsx_zspage {
 	atomic_t pins;
 	u8 nr_inuse;
 	u8 group;
+	u16 isolated;
 	struct zsx_class *class;
 	struct list_head list;
 	struct zsx_slots inuse;
@@ -160,6 +166,7 @@ struct zsx_zspage {
 
 static_assert(offsetof(struct zsx_zspage, pages) <= 64,
 	      "the hot part is one cache line, and zsx_class.c counts on 64 bytes");
+static_assert(ZSX_MAX_PAGES <= 16, "isolated is a u16");
 static_assert(ZSX_NOT_LINKED <= 255 && ZSX_MAX_OBJECTS <= 255, "fields are u8");
 
 /* --- classes and pools --------------------------------------------------- */
@@ -207,6 +214,27 @@ static inline unsigned long zsx_class_pages(const struct zsx_class *class)
 	return class->pages_brought - class->pages_given_back;
 }
 
+static inline unsigned long zsx_class_zspages(const struct zsx_class *class)
+{
+	unsigned long zspages = 0;
+	unsigned int group;
+
+	for (group = 0; group < ZSX_NR_GROUPS; group++)
+		zspages += class->nr_zspages[group];
+	return zspages;
+}
+
+/* What compaction has done. Each is added to after a class; atomic. */
+enum zsx_compaction_counter {
+	ZSX_PAGES_COMPACTED,		/* pages given back to the system, net */
+	ZSX_OBJECTS_COPIED,
+	ZSX_SOURCE_STEPS,		/* objects found to be copied */
+	ZSX_SOURCE_PAGES_EMPTIED,
+	ZSX_ZSPAGES_FREED,
+	ZSX_SKIPPED_BUSY,		/* times a zspage was passed over, being pinned */
+	ZSX_NR_COMPACTION_COUNTERS,
+};
+
 /**
  * struct zsx_pool - what zsx_create_pool() returns
  * @name: constant
@@ -215,6 +243,11 @@ static inline unsigned long zsx_class_pages(const struct zsx_class *class)
  * @nr_pages: pages of all classes. Changed under each class's lock; read by
  *	zsx_get_total_pages(), which zram calls at every store.
  * @pins_retried: accesses that had to look again
+ * @pages_migrated: pages replaced by page migration
+ * @migrations_refused: because objects on them were in use
+ * @compacting: 1 while a compaction runs: there is one at a time
+ * @compaction: by enum zsx_compaction_counter
+ * @shrinker: compacts when memory is short. Constant.
  * @classes: the size classes
  */
 struct zsx_pool {
@@ -223,6 +256,11 @@ struct zsx_pool {
 	unsigned int nr_classes;
 	atomic_long_t nr_pages ____cacheline_aligned;
 	atomic_long_t pins_retried;
+	atomic_long_t pages_migrated;
+	atomic_long_t migrations_refused;
+	atomic_t compacting;
+	atomic_long_t compaction[ZSX_NR_COMPACTION_COUNTERS];
+	struct compat_shrinker *shrinker;
 	struct zsx_class classes[] ____cacheline_aligned;
 };
 
@@ -235,6 +273,16 @@ static inline bool zsx_is_class_of(const struct zsx_pool *pool,
 
 /* The size classes of all pools; constant after module init. */
 extern struct zsx_class_table zsx_classes;
+
+/*
+ * The page at place @i. Under class->lock it may be replaced by another just now:
+ * pairs with replace_page(). Whether there is one is stable.
+ */
+static inline struct page *zsx_zspage_page(const struct zsx_zspage *zspage,
+					   unsigned int i)
+{
+	return READ_ONCE(zspage->pages[i]);
+}
 
 static inline unsigned long *zsx_zspage_handles(const struct zsx_geometry *geo,
 						struct zsx_zspage *zspage)
@@ -289,6 +337,33 @@ static inline void zsx_unpin(struct zsx_zspage *zspage)
 		atomic_inc(&zspage->pins);
 }
 
+/* As many pins as no number of readers takes. */
+#define ZSX_PIN_BIAS	(1 << 30)
+
+/*
+ * Take the write pin if no reader has one: nothing in @zspage is read or written
+ * until it is dropped. Preemption is off meanwhile, or a real-time reader on this
+ * CPU would spin for ever: no lock is taken and nothing but a few pages is copied
+ * under it. Acquire: what readers wrote is seen. Pairs with zsx_unpin().
+ */
+static inline bool zsx_try_write_pin(struct zsx_zspage *zspage)
+{
+	int none = 0;
+
+	preempt_disable();
+	if (atomic_try_cmpxchg_acquire(&zspage->pins, &none, -ZSX_PIN_BIAS))
+		return true;
+	preempt_enable();
+	return false;
+}
+
+/* Adds, as readers on their way out are in the count. Pairs with zsx_try_pin(). */
+static inline void zsx_write_unpin(struct zsx_zspage *zspage)
+{
+	atomic_fetch_add_release(ZSX_PIN_BIAS, &zspage->pins);
+	preempt_enable();
+}
+
 /* --- zsx_zspage.c -------------------------------------------------------- */
 
 /**
@@ -318,6 +393,8 @@ struct zsx_zspage *zsx_class_first_with_room(struct zsx_class *class)
 	__must_hold(&class->lock);
 struct zsx_zspage *zsx_class_first_growable(struct zsx_class *class)
 	__must_hold(&class->lock);
+unsigned int zsx_zspage_lowest_absent(const struct zsx_geometry *geo,
+				      const struct zsx_zspage *zspage);
 void zsx_zspage_install(struct zsx_class *class, struct zsx_zspage *zspage,
 			struct page *page) __must_hold(&class->lock);
 zsx_location_t zsx_zspage_take(struct zsx_class *class,
@@ -340,6 +417,20 @@ const char *zsx_class_check(struct zsx_class *class);
 struct zsx_zspage *zsx_pin_object(struct zsx_pool *pool, unsigned long handle,
 				  zsx_location_t *loc);
 unsigned long zsx_class_fewest_pages(const struct zsx_class *class);
+
+/* --- zsx_compact.c ------------------------------------------------------- */
+
+void zsx_shrinker_add(struct zsx_pool *pool);
+void zsx_shrinker_remove(struct zsx_pool *pool);
+
+/* --- zsx_migrate.c ------------------------------------------------------- */
+
+extern const struct movable_operations zsx_movable_ops;
+extern bool zsx_movable;	/* pages can be migrated; constant after module init */
+
+void zsx_page_mark_movable(struct page *page);
+void zsx_migrate_init(void);
+void zsx_migrate_exit(void);
 
 /* --- zsx_access.c -------------------------------------------------------- */
 

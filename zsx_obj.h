@@ -192,6 +192,12 @@ static __always_inline unsigned int zsx_slots_first(struct zsx_slots s)
 	return s.w[0] ? __ffs64(s.w[0]) : 64 + __ffs64(s.w[1]);
 }
 
+/* The highest slot of a set that is not empty. */
+static __always_inline unsigned int zsx_slots_last(struct zsx_slots s)
+{
+	return s.w[1] ? 127 - __builtin_clzll(s.w[1]) : 63 - __builtin_clzll(s.w[0]);
+}
+
 static __always_inline unsigned int zsx_slots_count(struct zsx_slots s)
 {
 	return hweight64(s.w[0]) + hweight64(s.w[1]);

@@ -9,7 +9,7 @@
  *   zsx_zspage_take()     a slot gets an object
  *   zsx_zspage_put()      a slot loses its object, and settles:
  *   zsx_settle()          pages that nothing touches come loose, and so does a
- *                         zspage without objects
+ *                         zspage without objects; what is isolated stays
  *
  * What came loose is collected in a struct zsx_loose by whoever holds the lock,
  * and given back by the same one after the lock: so each thing is freed exactly
@@ -132,6 +132,7 @@ struct zsx_zspage *zsx_zspage_alloc(struct zsx_class *class, gfp_t gfp, int nid)
 
 	/* Not pins: a reader may hold one just now. Not group: ZSX_NOT_LINKED still. */
 	zspage->nr_inuse = 0;
+	zspage->isolated = 0;
 	zspage->inuse = (struct zsx_slots) {};
 	zspage->present = (struct zsx_slots) {};
 	memset(zspage->pages, 0, geo->nr_pages * sizeof(zspage->pages[0]));
@@ -158,9 +159,15 @@ struct page *zsx_page_alloc(gfp_t gfp, int nid)
 
 	KUNIT_STATIC_STUB_REDIRECT(zsx_page_alloc, gfp, nid);
 
-	page = alloc_pages_node(nid, gfp & ~(__GFP_MOVABLE | __GFP_ZERO), 0);
-	if (page)
-		compat_count_zspage_page(page, 1);
+	gfp &= ~__GFP_ZERO;
+	if (!zsx_movable)
+		gfp &= ~__GFP_MOVABLE;
+	page = alloc_pages_node(nid, gfp, 0);
+	if (!page)
+		return NULL;
+	/* page->private is 0: who finds the mark finds no zspage yet. */
+	zsx_page_mark_movable(page);
+	compat_count_zspage_page(page, 1);
 	return page;
 }
 EXPORT_SYMBOL_IF_KUNIT(zsx_page_alloc);
@@ -183,7 +190,7 @@ static struct zsx_slots present_slots(const struct zsx_geometry *geo,
 	unsigned int page;
 
 	for (page = 0; page < geo->nr_pages; page++)
-		if (!zspage->pages[page])
+		if (!zsx_zspage_page(zspage, page))
 			present = zsx_slots_without(present,
 						    zsx_slots_on_page(geo, page));
 	return present;
@@ -196,6 +203,17 @@ static void update_present(struct zsx_class *class, struct zsx_zspage *zspage)
 	class->capacity -= zsx_slots_count(zspage->present);
 	zspage->present = present_slots(class->geo, zspage);
 	class->capacity += zsx_slots_count(zspage->present);
+}
+
+/* The lowest place without a page; nr_pages if there is none. */
+unsigned int zsx_zspage_lowest_absent(const struct zsx_geometry *geo,
+				      const struct zsx_zspage *zspage)
+{
+	unsigned int i = 0;
+
+	while (i < geo->nr_pages && zsx_zspage_page(zspage, i))
+		i++;
+	return i;
 }
 
 /**
@@ -211,14 +229,13 @@ static void update_present(struct zsx_class *class, struct zsx_zspage *zspage)
 void zsx_zspage_install(struct zsx_class *class, struct zsx_zspage *zspage,
 			struct page *page)
 {
-	unsigned int i = 0;
+	unsigned int i = zsx_zspage_lowest_absent(class->geo, zspage);
 
 	lockdep_assert_held(&class->lock);
 
-	while (zspage->pages[i])
-		i++;
-	set_page_private(page, (unsigned long)zspage);
-	zspage->pages[i] = page;
+	/* Pair with zspage_of_page() and index_of(). */
+	WRITE_ONCE(page->private, (unsigned long)zspage);
+	WRITE_ONCE(zspage->pages[i], page);
 	class->pages_brought++;
 	atomic_long_inc(&class->pool->nr_pages);
 	update_present(class, zspage);
@@ -231,9 +248,12 @@ static struct page *take_out(struct zsx_class *class, struct zsx_zspage *zspage,
 {
 	struct page *page = zspage->pages[i];
 
-	/* Together, under the lock: once it is out, nobody finds us by it (I3). */
-	set_page_private(page, 0);
-	zspage->pages[i] = NULL;
+	/*
+	 * Together, under the lock: once it is out, nobody finds us by it (I3). Pair
+	 * with zspage_of_page() and index_of().
+	 */
+	WRITE_ONCE(page->private, 0);
+	WRITE_ONCE(zspage->pages[i], NULL);
 	class->pages_given_back++;
 	atomic_long_dec(&class->pool->nr_pages);
 	return page;
@@ -381,14 +401,15 @@ void zsx_settle(struct zsx_class *class, struct zsx_zspage *zspage,
 		struct zsx_slots users = zsx_slots_and(zspage->inuse,
 						       zsx_slots_on_page(geo, i));
 
-		if (!zspage->pages[i] || !zsx_slots_empty(users))
+		if (!zsx_zspage_page(zspage, i) || !zsx_slots_empty(users) ||
+		    zspage->isolated >> i & 1)
 			continue;
 		loose->pages[loose->nr_pages++] = take_out(class, zspage, i);
 		lost_page = true;
 	}
 	if (lost_page)
 		update_present(class, zspage);
-	if (zspage->nr_inuse) {
+	if (zspage->nr_inuse || zspage->isolated) {
 		regroup(class, zspage, lost_page);
 	} else {
 		unlink_zspage(class, zspage);
@@ -450,9 +471,11 @@ const char *zsx_zspage_check(const struct zsx_class *class,
 	if (zspage->class != class)
 		return "a zspage of another class";
 	for (i = 0; i < geo->nr_pages; i++) {
-		struct page *page = zspage->pages[i];
+		struct page *page = zsx_zspage_page(zspage, i);
 
-		if (!page)
+		if (!page && zspage->isolated >> i & 1)
+			return "an isolated page that is not there";
+		if (!page || zspage->isolated >> i & 1)
 			continue;
 		if (zsx_slots_empty(zsx_slots_and(zspage->inuse,
 						  zsx_slots_on_page(geo, i))))
@@ -464,8 +487,8 @@ const char *zsx_zspage_check(const struct zsx_class *class,
 		return "I2: an object without its pages";
 	if (zspage->nr_inuse != zsx_slots_count(zspage->inuse))
 		return "I2: a wrong number of objects";
-	if (live != !!zspage->nr_inuse)
-		return "I2: a zspage without objects that is linked, or the reverse";
+	if (live != (zspage->nr_inuse || zspage->isolated))
+		return "I2: a zspage with nothing in it that is linked, or the reverse";
 	if (!zsx_slots_equal(zspage->present, present_slots(geo, zspage)))
 		return "I4: present slots that pages[] doesn't have";
 	if (live && zspage->group != group_of(geo, zspage))
@@ -502,7 +525,7 @@ const char *zsx_class_check(struct zsx_class *class)
 			objects += zspage->nr_inuse;
 			capacity += zsx_slots_count(zspage->present);
 			for (i = 0; i < class->geo->nr_pages; i++)
-				pages += !!zspage->pages[i];
+				pages += !!zsx_zspage_page(zspage, i);
 		}
 		if (nr != class->nr_zspages[group])
 			broken = "a wrong number of zspages in a group";

@@ -189,7 +189,7 @@ copy_sources() {
 
 # stock_modules DIR: which of the kernel's own modules those built in DIR need.
 stock_modules() {
-	modinfo -F depends "$1"/*.ko "$1"/tests/*.ko | tr , '\n' | sort -u |
+	modinfo -F depends "$1"/*.ko "$1"/tests/*.ko "$1"/tests/*/*.ko | tr , '\n' | sort -u |
 		grep -vE '^$|^zsx' || :
 }
 
@@ -199,7 +199,7 @@ zsx_in_guest() {
 	local module
 
 	guest_args=()
-	for module in "$1"/*.ko "$1"/tests/*.ko; do
+	for module in "$1"/*.ko "$1"/tests/*.ko "$1"/tests/*/*.ko; do
 		guest_args+=(--add "$module:/zsx/${module##*/}")
 	done
 	for module in $(stock_modules "$1"); do

@@ -8,6 +8,7 @@
  *   do      w  fill COUNT MIX SEED   COUNT objects; into an empty pool
  *              churn COUNT SEED      COUNT times: free one, store a new one
  *              thin COUNT SEED       free COUNT
+ *              compact               zsx_compact(); again, it must find nothing
  *              reset                 free all
  *   report  r  one "name value" a line
  *
@@ -236,6 +237,19 @@ static int thin(unsigned long count, u32 seed)
 	return 0;
 }
 
+/* -EIO if it left something for a second call. */
+static int compact(void)
+{
+	struct zsx_pool_stats before, after;
+
+	zsx_compact(pool);
+	zsx_pool_stats(pool, &before);
+	if (zsx_compact(pool))
+		return -EIO;
+	zsx_pool_stats(pool, &after);
+	return before.objects_copied == after.objects_copied ? 0 : -EIO;
+}
+
 static int run(const char *command)
 {
 	unsigned long count;
@@ -248,6 +262,8 @@ static int run(const char *command)
 		return churn(count, seed);
 	if (sscanf(command, "thin %lu %u", &count, &seed) == 2)
 		return thin(count, seed);
+	if (!strcmp(command, "compact"))
+		return compact();
 	if (strcmp(command, "reset"))
 		return -EINVAL;
 	reset();

@@ -47,6 +47,11 @@ echo "thin $((objects / 2)) $((seed + 2))" >$dir/do || exit
 row "half freed" || exit
 echo "thin $((objects / 4)) $((seed + 3))" >$dir/do || exit
 row "three quarters freed" || exit
+echo compact >$dir/do || exit
+row "the last, compacted" || exit
+cat /sys/kernel/debug/zsx/zsx_density/stats
+awk '$NF != 0 && $1 != "Total" && NR > 1 { print "not compact: " $0 }' \
+	/sys/kernel/debug/zsx/zsx_density/classes
 echo reset >$dir/do || exit
 [ "$(value objects) $(value pages) $(value mismatches)" = "0 0 0" ] || exit
 rmmod zsx_density && rmmod zsxmalloc

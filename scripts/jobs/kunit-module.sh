@@ -4,6 +4,8 @@
 # Guest job: the KUnit suites as modules. insmod succeeds when cases fail: what
 # happened is in the results files.
 
+# Loaded, in-tree zsmalloc owns the page type, and nothing of zsx's is migrated.
+[ ! -d /sys/module/zsmalloc ] || rmmod zsmalloc || exit
 insmod /zsx/zsxmalloc.ko || exit
 for module in /zsx/*kunit*.ko; do
 	insmod "$module" || exit

@@ -32,8 +32,8 @@ check "free of 0" says_nothing free-null
 check "free of each error" says_nothing free-error
 
 # One of each kind while the module is loaded.
-warn_will_come 'zsx: access to [0-9]* bytes of an object of at most'
-check "a write too long is warned of" says write-too-long 'zsx: access to [0-9]+ bytes of'
+warn_will_come 'zsx: pool zsx_misuse: access to [0-9]* bytes of'
+check "a write too long is warned of" says write-too-long 'zsx: pool zsx_misuse: access to [0-9]+ bytes of'
 check "and again: once is enough" says_nothing write-too-long
 check "a read too long" says_nothing read-too-long
 warn_will_come 'zsx: access by no handle'

@@ -121,8 +121,8 @@ read_while_storing() {
 }
 
 is_read_only() {
-	fails sh -c "echo 1 >$pool/stats" && fails sh -c "echo 1 >$pool/classes" &&
-		same "$(find "$pool" -type f | wc -l)" 2 files
+	fails sh -c "echo 1 >$pool/check" && fails sh -c "echo 1 >$pool/stats" && fails sh -c "echo 1 >$pool/classes" &&
+		same "$(find "$pool" -type f | wc -l)" 3 files
 }
 
 # Also for who has one open while the pool goes.
@@ -142,7 +142,7 @@ check "what random frees left is freeable" something_is_freeable
 check "stats are names and values" stats_are_pairs
 check "classes and stats agree" agrees_with_stats
 check "stats and the consumer agree" agrees_with_consumer
-check "they are two files, to be read" is_read_only
+check "they are three files, to be read" is_read_only
 check "read while objects come and go" read_while_storing
 check "the files go with the pool" goes_with_the_pool
 ktap_finished

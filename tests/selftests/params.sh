@@ -46,8 +46,8 @@ for n in 1 4 8 16; do
 	check "chain_limit=$n" works_with $n chain_limit=$n
 	unload_zsx
 done
-check "chain_limit=0 is refused" is_refused 0 'zsx: no size classes for chain_limit=0 '
-check "chain_limit=17 is refused" is_refused 17 'zsx: no size classes for chain_limit=17 '
+check "chain_limit=0 is refused" is_refused 0 'zsx: no size classes: chain_limit=0 '
+check "chain_limit=17 is refused" is_refused 17 'zsx: no size classes: chain_limit=17 '
 check "chain_limit=-1 is refused" is_refused -1
 check "chain_limit=many is refused" is_refused many
 check "the consumer's pool by another name" consumer_names_its_pool

@@ -1,31 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * zsx_zsmalloc.h - a caller of <linux/zsmalloc.h> runs on zsx unchanged
+ * A caller of <linux/zsmalloc.h> runs on zsx unchanged: it finds this header in the
+ * place of the kernel's. In the caller's Kbuild:
  *
- * Include it before all else of such a caller, by the compiler's option:
+ *	LINUXINCLUDE := -I$(zsx)/zsmalloc $(LINUXINCLUDE)
  *
- *	ccflags-y += -include $(zsx)/zsx_zsmalloc.h
- *
- * Names are mapped when the caller is compiled, so zsx exports none of
- * zsmalloc's symbols, and both can be loaded together. <linux/zsmalloc.h> is
- * kept out by its own guard.
+ * Names are mapped when the caller is compiled, so zsx exports none of zsmalloc's
+ * symbols, and both can be loaded together.
  *
  * Signatures differ by kernel version; what is called decides which is meant.
  * zs_malloc() takes a node from 6.16 on and none before. zs_map_object() went
- * when zs_obj_read_begin() came; here a caller finds both. zs_compact() is
- * missing until zsx has compaction.
+ * when zs_obj_read_begin() came; here a caller finds both.
  */
-#ifndef _ZSX_ZSMALLOC_H_
-#define _ZSX_ZSMALLOC_H_
-
+#ifndef _ZS_MALLOC_H_
 #define _ZS_MALLOC_H_
 
 #include <linux/atomic.h>
 #include <linux/numa.h>
 
-#include "zsx.h"
+#include "../../zsx.h"
 
 #define zs_pool			zsx_pool
+#define zs_compact		zsx_compact
 #define zs_create_pool		zsx_create_pool
 #define zs_destroy_pool		zsx_destroy_pool
 #define zs_free			zsx_free
@@ -53,7 +49,7 @@
 
 /**
  * struct zs_pool_stats - zsmalloc's statistics of a pool
- * @pages_compacted: pages freed by compaction: none yet
+ * @pages_compacted: pages freed by compaction
  */
 struct zs_pool_stats {
 	atomic_long_t pages_compacted;
@@ -62,7 +58,10 @@ struct zs_pool_stats {
 static inline void zs_pool_stats(struct zsx_pool *pool,
 				 struct zs_pool_stats *stats)
 {
-	atomic_long_set(&stats->pages_compacted, 0);
+	struct zsx_pool_stats all;
+
+	zsx_pool_stats(pool, &all);
+	atomic_long_set(&stats->pages_compacted, all.pages_compacted);
 }
 
-#endif /* _ZSX_ZSMALLOC_H_ */
+#endif /* _ZS_MALLOC_H_ */

@@ -3,9 +3,11 @@
  * zsmalloc_client.c - a caller of <linux/zsmalloc.h>, in the style of 6.1 and 6.12
  *
  * It knows nothing of zsx. Kbuild builds it twice: against in-tree zsmalloc where
- * that still has these calls, and against zsx by zsx_zsmalloc.h. It does its
+ * that still has these calls, and against zsx. It does its
  * round trip while it is loaded, and doesn't load if an object isn't intact.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/err.h>
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -66,11 +68,12 @@ static int __init client_init(void)
 		if (IS_ERR_VALUE(handles[nr_stored]))
 			break;
 	}
+	zs_compact(pool);
 	for (i = 0; i < nr_stored; i++)
 		nr_intact += is_intact(pool, handles[i], i);
 	zs_pool_stats(pool, &stats);
-	pr_info("%s: %u objects in %lu pages, %u intact; one of %zu bytes or more has a page of its own\n",
-		KBUILD_MODNAME, nr_stored, zs_get_total_pages(pool), nr_intact,
+	pr_info("%u objects in %lu pages, %u intact; one of %zu bytes or more has a page of its own\n",
+		nr_stored, zs_get_total_pages(pool), nr_intact,
 		zs_huge_class_size(pool));
 
 	for (i = 0; i < nr_stored; i++)

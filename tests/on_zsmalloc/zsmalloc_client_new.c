@@ -5,6 +5,8 @@
  * The same as zsmalloc_client.c, by the calls that there are since: objects are
  * read and written without being mapped.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/err.h>
 #include <linux/module.h>
 #include <linux/scatterlist.h>
@@ -69,11 +71,12 @@ static int __init client_init(void)
 		if (IS_ERR_VALUE(handles[nr_stored]))
 			break;
 	}
+	zs_compact(pool);
 	for (i = 0; i < nr_stored; i++)
 		nr_intact += is_intact(pool, handles[i], i);
 	zs_pool_stats(pool, &stats);
-	pr_info("%s: %u objects in %lu pages, %u intact; 2000 bytes are in class %u\n",
-		KBUILD_MODNAME, nr_stored, zs_get_total_pages(pool), nr_intact,
+	pr_info("%u objects in %lu pages, %u intact; 2000 bytes are in class %u\n",
+		nr_stored, zs_get_total_pages(pool), nr_intact,
 		zs_lookup_class_index(pool, 2000));
 
 	for (i = 0; i < nr_stored; i++)

@@ -1,0 +1,1312 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * KUnit suite zsx_compact: objects move together, and pages become free
+ *
+ * Pools are filled, thinned by a pattern, and compacted through zsx_compact() and
+ * the shrinker. What a class must end with follows from its number of objects, by
+ * arithmetic of the test's own; each object holds words that follow from a seed of
+ * its own. Mallocs fill the slots of an empty class one after the other, so the
+ * order of storing says which slot of which zspage an object is in at first.
+ */
+#include <linux/completion.h>
+#include <linux/delay.h>
+#include <linux/err.h>
+#include <linux/kthread.h>
+#include <linux/prandom.h>
+
+#include <kunit/static_stub.h>
+#include <kunit/test.h>
+
+#include "../zsx_internal.h"
+
+#define MAX_OBJS	2048
+#define MAX_WORKERS	5
+
+/* A scan may free so many more than it was asked for: a zspage's, and those in hand. */
+#define SCAN_SLACK	(ZSX_MAX_PAGES + 2)
+
+/* An object of the test; @handle is 0: there is none. */
+struct obj {
+	unsigned long handle;
+	unsigned int len;
+	u32 seed;
+};
+
+/*
+ * What the stub for pages does.
+ * @allowed: how many there are to be had
+ * @nested: how many pages a compaction freed that was begun while one ran
+ */
+struct shortage {
+	unsigned int allowed;
+	unsigned int nr_calls;
+	bool nest;
+	unsigned long nested;
+	gfp_t gfp;
+	bool was_locked;
+};
+
+/* @next_seed: of the object that is stored next */
+struct fixture {
+	struct zsx_pool *pool;
+	struct obj *objs;
+	u32 *buf;
+	u32 next_seed;
+	struct shortage shortage;
+};
+
+/* === The geometry, once more ============================================= */
+
+static unsigned int slot_first_page(const struct zsx_geometry *geo, unsigned int i)
+{
+	return (i * (geo->nr_pages * PAGE_SIZE) / geo->nr_objects & ~7U) / PAGE_SIZE;
+}
+
+static unsigned int slot_last_page(const struct zsx_geometry *geo, unsigned int i)
+{
+	return ((i * (geo->nr_pages * PAGE_SIZE) / geo->nr_objects & ~7U) +
+		geo->size - 1) / PAGE_SIZE;
+}
+
+/* The fewest pages that @objects fit in. */
+static unsigned long fewest_pages(const struct zsx_geometry *geo, unsigned long objects)
+{
+	unsigned long rest = objects % geo->nr_objects;
+	unsigned long pages = objects / geo->nr_objects * geo->nr_pages;
+
+	return rest ? pages + slot_last_page(geo, rest - 1) + 1 : pages;
+}
+
+/* === Objects ============================================================= */
+
+static struct zsx_zspage *zspage_of(const struct obj *o)
+{
+	return zsx_zspage_of(zsx_location_read(zsx_handle_of(o->handle)));
+}
+
+static unsigned int slot_of(const struct obj *o)
+{
+	return zsx_location_index(ZSX_LAYOUT,
+				  zsx_location_read(zsx_handle_of(o->handle)));
+}
+
+static u32 word(const struct obj *o, unsigned int i)
+{
+	return (o->seed ^ i * 0x9e3779b1) * 0x85ebca6b;
+}
+
+static bool has_words(const struct obj *o, const u32 *words)
+{
+	unsigned int i;
+
+	for (i = 0; i < o->len / sizeof(*words); i++)
+		if (words[i] != word(o, i))
+			return false;
+	return true;
+}
+
+static bool is_intact(struct zsx_pool *pool, const struct obj *o, u32 *buf)
+{
+	void *mem = zsx_obj_read_begin(pool, o->handle, o->len, buf);
+	bool ok = mem && has_words(o, mem);
+
+	zsx_obj_read_end(pool, o->handle, o->len, mem);
+	return ok;
+}
+
+static bool rewrite(struct zsx_pool *pool, const struct obj *o, u32 *buf)
+{
+	unsigned int i;
+
+	for (i = 0; i < o->len / sizeof(*buf); i++)
+		buf[i] = word(o, i);
+	return !zsx_obj_write(pool, o->handle, buf, o->len);
+}
+
+/* Store an object; false: zsx_malloc() or zsx_obj_write() failed. */
+static bool store(struct zsx_pool *pool, struct obj *o, unsigned int len, u32 seed,
+		  u32 *buf)
+{
+	unsigned long handle = zsx_malloc(pool, len, GFP_KERNEL, NUMA_NO_NODE);
+
+	if (IS_ERR_VALUE(handle))
+		return false;
+	*o = (struct obj) { .handle = handle, .len = len, .seed = seed };
+	return rewrite(pool, o, buf);
+}
+
+static void drop(struct zsx_pool *pool, struct obj *o)
+{
+	zsx_free(pool, o->handle);
+	o->handle = 0;
+}
+
+static void assert_store(struct kunit *test, unsigned int i, unsigned int len)
+{
+	struct fixture *f = test->priv;
+
+	KUNIT_ASSERT_TRUE_MSG(test, store(f->pool, &f->objs[i], len, ++f->next_seed, f->buf),
+			      "object %u of %u bytes", i, len);
+}
+
+static void expect_intact(struct kunit *test, unsigned int i)
+{
+	struct fixture *f = test->priv;
+	struct obj *o = &f->objs[i];
+
+	KUNIT_EXPECT_TRUE_MSG(test, is_intact(f->pool, o, f->buf),
+			      "object %u of %u bytes, seed %u, now in slot %u",
+			      i, o->len, o->seed, slot_of(o));
+}
+
+static void expect_all_intact(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	unsigned int i;
+
+	for (i = 0; i < MAX_OBJS; i++)
+		if (f->objs[i].handle)
+			expect_intact(test, i);
+}
+
+static void drop_all(struct fixture *f)
+{
+	unsigned int i;
+
+	for (i = 0; i < MAX_OBJS; i++)
+		if (f->objs[i].handle)
+			drop(f->pool, &f->objs[i]);
+}
+
+/* === Fixture ============================================================= */
+
+static void end(void *data)
+{
+	struct fixture *f = data;
+
+	drop_all(f);
+	zsx_destroy_pool(f->pool);
+}
+
+static int compact_init(struct kunit *test)
+{
+	struct fixture *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, f);
+	f->objs = kunit_kcalloc(test, MAX_OBJS, sizeof(*f->objs), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, f->objs);
+	f->buf = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, f->buf);
+	f->pool = zsx_create_pool("zsx_compact");
+	KUNIT_ASSERT_NOT_NULL(test, f->pool);
+	test->priv = f;
+	return kunit_add_action_or_reset(test, end, f);
+}
+
+static struct zsx_pool_stats stats_of(struct fixture *f)
+{
+	struct zsx_pool_stats stats;
+
+	zsx_pool_stats(f->pool, &stats);
+	return stats;
+}
+
+/* === Thinning ============================================================ */
+
+enum thinning { HALF, QUARTER, EIGHTH, EVERY_OTHER, ONE_A_PAGE, LONE_SPANNING };
+
+static const struct thinning_param {
+	const char *name;
+	enum thinning how;
+} thinnings[] = {
+	{ "half of the objects at random", HALF },
+	{ "three quarters at random", QUARTER },
+	{ "seven eighths at random", EIGHTH },
+	{ "every other one", EVERY_OTHER },
+	{ "all but the first that begins on a page", ONE_A_PAGE },
+	{ "all but a spanning one in two zspages", LONE_SPANNING },
+};
+KUNIT_ARRAY_PARAM_DESC(thinnings, thinnings, name);
+
+/* Whether slot @i spans two pages, and no other slot is wholly on these. */
+static bool slot_lets_none_in(const struct zsx_geometry *geo, unsigned int i)
+{
+	unsigned int first = slot_first_page(geo, i), last = slot_last_page(geo, i);
+
+	return first != last && i && slot_first_page(geo, i - 1) < first &&
+	       i + 1 < geo->nr_objects && slot_last_page(geo, i + 1) > last;
+}
+
+/* In zspage 0 the first such slot, in zspage 1 the last one. */
+static bool is_lone_spanning(const struct zsx_geometry *geo, unsigned int zspage,
+			     unsigned int slot)
+{
+	unsigned int i;
+
+	if (zspage > 1 || !slot_lets_none_in(geo, slot))
+		return false;
+	for (i = 0; i < geo->nr_objects; i++)
+		if (slot_lets_none_in(geo, i) && (zspage ? i > slot : i < slot))
+			return false;
+	return true;
+}
+
+/* Whether the object stays that was stored as number @i. */
+static bool stays(const struct zsx_geometry *geo, enum thinning how, unsigned int i,
+		  struct rnd_state *rnd)
+{
+	unsigned int slot = i % geo->nr_objects;
+
+	switch (how) {
+	case HALF:
+		return prandom_u32_state(rnd) % 2;
+	case QUARTER:
+		return !(prandom_u32_state(rnd) % 4);
+	case EIGHTH:
+		return !(prandom_u32_state(rnd) % 8);
+	case EVERY_OTHER:
+		return i % 2;
+	case ONE_A_PAGE:
+		return !slot || slot_first_page(geo, slot - 1) != slot_first_page(geo, slot);
+	default:
+		return is_lone_spanning(geo, i / geo->nr_objects, slot);
+	}
+}
+
+/*
+ * Four zspages and a half of class @c alone, thinned; @bytes: the objects are
+ * written. The class's number is the seed. Returns how many objects there are.
+ */
+static unsigned int fill_and_thin(struct kunit *test, unsigned int c, enum thinning how,
+				  bool bytes)
+{
+	struct fixture *f = test->priv;
+	const struct zsx_geometry *geo = f->pool->classes[c].geo;
+	unsigned int i, nr = geo->nr_objects * 9 / 2, left = nr;
+	struct rnd_state rnd;
+
+	drop_all(f);
+	for (i = 0; i < nr; i++) {
+		struct obj *o = &f->objs[i];
+
+		if (bytes) {
+			assert_store(test, i, geo->size);
+			continue;
+		}
+		o->handle = zsx_malloc(f->pool, geo->size, GFP_KERNEL, NUMA_NO_NODE);
+		if (IS_ERR_VALUE(o->handle))
+			o->handle = 0;
+		KUNIT_ASSERT_NE_MSG(test, o->handle, 0, "class %u, object %u", c, i);
+	}
+	prandom_seed_state(&rnd, c);
+	for (i = 0; i < nr; i++) {
+		if (stays(geo, how, i, &rnd))
+			continue;
+		drop(f->pool, &f->objs[i]);
+		left--;
+	}
+	return left;
+}
+
+/* === The end of a compaction ============================================= */
+
+static bool is_compact(struct zsx_class *class)
+{
+	unsigned long objects = zsx_class_objects(class);
+
+	return zsx_class_pages(class) == fewest_pages(class->geo, objects) &&
+	       zsx_class_zspages(class) == DIV_ROUND_UP(objects, class->geo->nr_objects);
+}
+
+static void expect_right(struct kunit *test, unsigned int c)
+{
+	struct fixture *f = test->priv;
+	const char *wrong = zsx_class_check(&f->pool->classes[c]);
+
+	KUNIT_EXPECT_NULL_MSG(test, wrong, "class %u: %s", c, wrong);
+}
+
+static void expect_compact(struct kunit *test, unsigned int c)
+{
+	struct fixture *f = test->priv;
+	struct zsx_class *class = &f->pool->classes[c];
+	unsigned long objects = zsx_class_objects(class);
+
+	expect_right(test, c);
+	KUNIT_EXPECT_EQ_MSG(test, zsx_class_pages(class), fewest_pages(class->geo, objects),
+			    "class %u, seed %u, %lu objects", c, c, objects);
+	KUNIT_EXPECT_EQ_MSG(test, zsx_class_zspages(class),
+			    DIV_ROUND_UP(objects, class->geo->nr_objects),
+			    "class %u, seed %u, %lu objects", c, c, objects);
+}
+
+static void expect_pool_compact(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	unsigned int c;
+
+	for (c = 0; c < f->pool->nr_classes; c++)
+		expect_compact(test, c);
+}
+
+static void class_ends_with_fewest_pages(struct kunit *test)
+{
+	const struct thinning_param *param = test->param_value;
+	struct fixture *f = test->priv;
+	unsigned int c;
+
+	for (c = 0; c < f->pool->nr_classes; c++) {
+		fill_and_thin(test, c, param->how, false);
+		zsx_compact(f->pool);
+		expect_compact(test, c);
+	}
+}
+
+static void fewest_pages_are_the_core_s(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	unsigned int c;
+
+	for (c = 0; c < f->pool->nr_classes; c++) {
+		struct zsx_class *class = &f->pool->classes[c];
+		unsigned int i;
+
+		drop_all(f);
+		for (i = 0; i < 2 * class->geo->nr_objects; i++) {
+			unsigned long pages;
+
+			spin_lock(&class->lock);
+			pages = zsx_class_fewest_pages(class);
+			spin_unlock(&class->lock);
+			KUNIT_EXPECT_EQ_MSG(test, pages, fewest_pages(class->geo, i),
+					    "class %u, %u objects", c, i);
+			KUNIT_EXPECT_TRUE_MSG(test, is_compact(class),
+					      "class %u, %u objects", c, i);
+			f->objs[i].handle = zsx_malloc(f->pool, class->geo->size,
+						       GFP_KERNEL, NUMA_NO_NODE);
+			if (IS_ERR_VALUE(f->objs[i].handle))
+				f->objs[i].handle = 0;
+			KUNIT_ASSERT_NE(test, f->objs[i].handle, 0);
+		}
+	}
+}
+
+static void objects_keep_their_bytes(struct kunit *test)
+{
+	const struct thinning_param *param = test->param_value;
+	struct fixture *f = test->priv;
+	unsigned int c;
+
+	for (c = 0; c < f->pool->nr_classes; c++) {
+		fill_and_thin(test, c, param->how, true);
+		zsx_compact(f->pool);
+		expect_all_intact(test);
+	}
+}
+
+static void counters_tell_what_was_done(struct kunit *test)
+{
+	const struct thinning_param *param = test->param_value;
+	struct fixture *f = test->priv;
+	unsigned int c;
+
+	for (c = 0; c < f->pool->nr_classes; c++) {
+		unsigned int nr = fill_and_thin(test, c, param->how, false);
+		unsigned long pages = zsx_get_total_pages(f->pool);
+		struct zsx_pool_stats before = stats_of(f), after;
+		unsigned long freed = zsx_compact(f->pool);
+
+		after = stats_of(f);
+		pages -= zsx_get_total_pages(f->pool);
+		KUNIT_EXPECT_EQ_MSG(test, freed, pages, "class %u", c);
+		KUNIT_EXPECT_EQ_MSG(test, after.pages_compacted - before.pages_compacted,
+				    pages, "class %u", c);
+		KUNIT_EXPECT_EQ_MSG(test, after.source_steps - before.source_steps,
+				    after.objects_copied - before.objects_copied,
+				    "class %u", c);
+		/* No object moves often: of many zspages that are thin each once or twice. */
+		KUNIT_EXPECT_LE_MSG(test, after.objects_copied - before.objects_copied,
+				    2 * nr, "class %u", c);
+		KUNIT_EXPECT_EQ_MSG(test, after.source_pages_emptied -
+				    before.source_pages_emptied,
+				    after.pages_given_back - before.pages_given_back,
+				    "class %u", c);
+		KUNIT_EXPECT_EQ_MSG(test, after.zspages_freed - before.zspages_freed,
+				    before.zspages - after.zspages, "class %u", c);
+		KUNIT_EXPECT_EQ_MSG(test, after.skipped_busy, 0, "class %u", c);
+		KUNIT_EXPECT_EQ_MSG(test, after.objects, nr, "class %u", c);
+		KUNIT_EXPECT_EQ_MSG(test, after.frees, before.frees, "class %u", c);
+	}
+}
+
+static void second_compaction_does_nothing(struct kunit *test)
+{
+	const struct thinning_param *param = test->param_value;
+	struct fixture *f = test->priv;
+	unsigned int c;
+
+	for (c = 0; c < f->pool->nr_classes; c++) {
+		struct zsx_pool_stats before, after;
+
+		fill_and_thin(test, c, param->how, false);
+		zsx_compact(f->pool);
+		before = stats_of(f);
+		KUNIT_EXPECT_EQ_MSG(test, zsx_compact(f->pool), 0, "class %u", c);
+		after = stats_of(f);
+		KUNIT_EXPECT_EQ_MSG(test, memcmp(&before, &after, sizeof(before)), 0,
+				    "class %u: copied %llu", c,
+				    after.objects_copied - before.objects_copied);
+	}
+}
+
+/* Store @nr objects of all lengths; then free all but a part of them. */
+static void fill_all_classes(struct kunit *test, unsigned int nr, u32 seed)
+{
+	struct fixture *f = test->priv;
+	struct rnd_state rnd;
+	unsigned int i;
+
+	prandom_seed_state(&rnd, seed);
+	for (i = 0; i < nr; i++)
+		assert_store(test, i, 4 + (prandom_u32_state(&rnd) % PAGE_SIZE & ~3U));
+	for (i = 0; i < nr; i++)
+		if (prandom_u32_state(&rnd) % 3)
+			drop(f->pool, &f->objs[i]);
+}
+
+static void all_classes_at_once(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	unsigned long freed, pages;
+	u32 seed;
+
+	for (seed = 1; seed <= 5; seed++) {
+		drop_all(f);
+		fill_all_classes(test, MAX_OBJS, seed);
+		pages = zsx_get_total_pages(f->pool);
+		freed = zsx_compact(f->pool);
+		KUNIT_EXPECT_GT_MSG(test, freed, 0, "seed %u", seed);
+		KUNIT_EXPECT_EQ_MSG(test, zsx_get_total_pages(f->pool), pages - freed,
+				    "seed %u", seed);
+		expect_pool_compact(test);
+		expect_all_intact(test);
+	}
+}
+
+/* After a compaction a pool works as before: it fills up, and all can be freed. */
+static void pool_is_used_after_compaction(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	unsigned int i;
+
+	fill_all_classes(test, MAX_OBJS, 9);
+	zsx_compact(f->pool);
+	for (i = 0; i < MAX_OBJS; i++)
+		if (!f->objs[i].handle)
+			assert_store(test, i, 4 + 4 * (i % (PAGE_SIZE / 4)));
+	expect_all_intact(test);
+	drop_all(f);
+	KUNIT_EXPECT_EQ(test, zsx_get_total_pages(f->pool), 0);
+	KUNIT_EXPECT_EQ(test, stats_of(f).zspages, 0);
+}
+
+/* === Every way to copy =================================================== */
+
+static const struct size_param {
+	const char *name;
+	unsigned int len;
+} pair_sizes[] = {
+	{ "of 744 bytes", 744 }, { "of 1776 bytes", 1776 }, { "of 1936 bytes", 1936 },
+	{ "of 2424 bytes", 2424 }, { "of 3000 bytes", 3000 }, { "of 3640 bytes", 3640 },
+	{ "of a page", PAGE_SIZE },
+};
+KUNIT_ARRAY_PARAM_DESC(pair_sizes, pair_sizes, name);
+
+static void expect_intact_around(struct kunit *test, unsigned int i, unsigned int nr)
+{
+	if (i)
+		expect_intact(test, i - 1);
+	expect_intact(test, i);
+	if (i + 1 < nr)
+		expect_intact(test, i + 1);
+}
+
+/*
+ * Zspage A has one object, in slot @from; B lacks one, in slot @to. So there is one
+ * way to compact them. Object i is in slot i of B, the objects from n on are A's.
+ */
+static void move_from_to(struct kunit *test, unsigned int len, unsigned int n,
+			 unsigned int from, unsigned int to)
+{
+	struct fixture *f = test->priv;
+	struct zsx_zspage *b = zspage_of(&f->objs[!to]);
+	unsigned int i;
+
+	for (i = n; i < 2 * n; i++)
+		assert_store(test, i, len);
+	KUNIT_ASSERT_EQ(test, slot_of(&f->objs[n + from]), from);
+	for (i = n; i < 2 * n; i++)
+		if (i != n + from)
+			drop(f->pool, &f->objs[i]);
+	drop(f->pool, &f->objs[to]);
+
+	zsx_compact(f->pool);
+	swap(f->objs[to], f->objs[n + from]);
+	KUNIT_ASSERT_PTR_EQ_MSG(test, zspage_of(&f->objs[to]), b, "slots %u, %u", from, to);
+	KUNIT_ASSERT_EQ_MSG(test, slot_of(&f->objs[to]), to, "from slot %u", from);
+	expect_intact_around(test, to, n);
+}
+
+/* Three pages at the least: objects are split at many places. */
+static void bytes_are_kept_from_each_slot_to_each(struct kunit *test)
+{
+	const struct size_param *param = test->param_value;
+	struct fixture *f = test->priv;
+	unsigned int c = zsx_lookup_class_index(f->pool, param->len);
+	const struct zsx_geometry *geo = f->pool->classes[c].geo;
+	unsigned int i, from, to, n = geo->nr_objects;
+
+	KUNIT_ASSERT_GE(test, geo->nr_pages, 3);
+	for (i = 0; i < n; i++)
+		assert_store(test, i, geo->size);
+	for (from = 0; from < n; from++)
+		for (to = 0; to < n; to++)
+			move_from_to(test, geo->size, n, from, to);
+	for (i = 0; i < n; i++)
+		expect_intact(test, i);
+	expect_compact(test, c);
+}
+
+/* The slots below @to and slot @from are in use. */
+static void move_down_from(struct kunit *test, unsigned int c, unsigned int from,
+			   unsigned int to)
+{
+	struct fixture *f = test->priv;
+	const struct zsx_geometry *geo = f->pool->classes[c].geo;
+	unsigned int i;
+	bool is_moved;
+
+	for (i = 0; i < geo->nr_objects; i++)
+		if (!f->objs[i].handle)
+			assert_store(test, i, geo->size);
+	for (i = to; i < geo->nr_objects; i++)
+		if (i != from)
+			drop(f->pool, &f->objs[i]);
+	is_moved = zsx_get_total_pages(f->pool) > fewest_pages(geo, to + 1);
+	zsx_compact(f->pool);
+	KUNIT_EXPECT_EQ_MSG(test, slot_of(&f->objs[from]) < from, is_moved,
+			    "slots %u, %u", from, to);
+	expect_compact(test, c);
+	if (to)
+		expect_intact(test, to - 1);
+	expect_intact(test, from);
+	drop_all(f);
+}
+
+static void bytes_are_kept_inside_a_zspage(struct kunit *test)
+{
+	const struct size_param *param = test->param_value;
+	struct fixture *f = test->priv;
+	unsigned int c = zsx_lookup_class_index(f->pool, param->len);
+	unsigned int from, to;
+
+	for (from = 1; from < f->pool->classes[c].geo->nr_objects; from++)
+		for (to = 0; to < from; to++)
+			move_down_from(test, c, from, to);
+}
+
+/* === Objects in use ====================================================== */
+
+/* Of class @c an object in the middle is being read. */
+struct reader {
+	struct obj *o;
+	u64 location;
+	u32 *copy;
+	void *mem;
+};
+
+static u64 location_of(const struct obj *o)
+{
+	return zsx_location_read(zsx_handle_of(o->handle)).v;
+}
+
+/* False: there is no object. */
+static bool begin_to_read(struct fixture *f, struct reader *r, unsigned int from)
+{
+	unsigned int i = from;
+
+	while (i < MAX_OBJS && !f->objs[i].handle)
+		i++;
+	if (i == MAX_OBJS)
+		return false;
+	r->o = &f->objs[i];
+	r->location = location_of(r->o);
+	r->mem = zsx_obj_read_begin(f->pool, r->o->handle, r->o->len, r->copy);
+	return r->mem;
+}
+
+static void end_to_read(struct fixture *f, struct reader *r)
+{
+	zsx_obj_read_end(f->pool, r->o->handle, r->o->len, r->mem);
+}
+
+static void object_in_use_stays_where_it_is(struct kunit *test)
+{
+	const struct thinning_param *param = test->param_value;
+	struct fixture *f = test->priv;
+	struct reader r = { .copy = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL) };
+	unsigned int c;
+
+	KUNIT_ASSERT_NOT_NULL(test, r.copy);
+	for (c = 0; c < f->pool->nr_classes; c++) {
+		if (!fill_and_thin(test, c, param->how, true))
+			continue;
+		KUNIT_ASSERT_TRUE(test, begin_to_read(f, &r, 0));
+		zsx_compact(f->pool);
+		KUNIT_EXPECT_EQ_MSG(test, location_of(r.o), r.location, "class %u", c);
+		KUNIT_EXPECT_TRUE_MSG(test, has_words(r.o, r.mem), "class %u", c);
+		expect_all_intact(test);
+		end_to_read(f, &r);
+	}
+}
+
+/*
+ * Another one's pages may be won; never more are held than before. What is not
+ * won is counted, and won when the reader is gone.
+ */
+static void object_in_use_costs_no_page(struct kunit *test)
+{
+	const struct thinning_param *param = test->param_value;
+	struct fixture *f = test->priv;
+	struct reader r = { .copy = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL) };
+	unsigned int c, nr_busy = 0;
+
+	KUNIT_ASSERT_NOT_NULL(test, r.copy);
+	for (c = 0; c < f->pool->nr_classes; c++) {
+		struct zsx_class *class = &f->pool->classes[c];
+		struct zsx_pool_stats before, after;
+		unsigned long freed;
+
+		if (!fill_and_thin(test, c, param->how, true))
+			continue;
+		KUNIT_ASSERT_TRUE(test, begin_to_read(f, &r, class->geo->nr_objects));
+		before = stats_of(f);
+		freed = zsx_compact(f->pool);
+		after = stats_of(f);
+		end_to_read(f, &r);
+
+		expect_right(test, c);
+		KUNIT_EXPECT_LE_MSG(test, after.pages, before.pages, "class %u", c);
+		KUNIT_EXPECT_EQ_MSG(test, freed, before.pages - after.pages, "class %u", c);
+		if (!is_compact(class)) {
+			KUNIT_EXPECT_GT_MSG(test, after.skipped_busy, before.skipped_busy,
+					    "class %u", c);
+			nr_busy++;
+		}
+		zsx_compact(f->pool);
+		expect_compact(test, c);
+	}
+	KUNIT_EXPECT_GT(test, nr_busy, 0);
+}
+
+/* With a reader in each zspage nothing can be done, and nothing is waited for. */
+static void readers_everywhere_leave_all_as_it_is(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	unsigned int c = zsx_lookup_class_index(f->pool, 1776);
+	struct zsx_pool_stats before, after;
+	struct reader *readers;
+	unsigned int i, nr = 0;
+
+	readers = kunit_kcalloc(test, MAX_OBJS, sizeof(*readers), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, readers);
+	for (i = 0; i < MAX_OBJS; i++)
+		readers[i].copy = f->buf;
+	fill_and_thin(test, c, QUARTER, true);
+	while (begin_to_read(f, &readers[nr], nr ? readers[nr - 1].o - f->objs + 1 : 0))
+		nr++;
+	before = stats_of(f);
+	KUNIT_EXPECT_EQ(test, zsx_compact(f->pool), 0);
+	after = stats_of(f);
+	for (i = 0; i < nr; i++)
+		end_to_read(f, &readers[i]);
+
+	KUNIT_EXPECT_GT(test, nr, 4);
+	KUNIT_EXPECT_EQ(test, after.objects_copied, before.objects_copied);
+	KUNIT_EXPECT_EQ(test, after.pages, before.pages);
+	KUNIT_EXPECT_EQ(test, after.pages_brought, before.pages_brought);
+	KUNIT_EXPECT_GT(test, after.skipped_busy, before.skipped_busy);
+	zsx_compact(f->pool);
+	expect_compact(test, c);
+}
+
+/* One has an object and one has room for it; in @locked a page is being migrated. */
+static void expect_passed_over(struct kunit *test, unsigned int locked)
+{
+	struct fixture *f = test->priv;
+	unsigned int i, n, c = zsx_lookup_class_index(f->pool, 2424);
+	struct zsx_zspage *zspage;
+	struct zsx_slots before;
+	u64 busy;
+
+	n = f->pool->classes[c].geo->nr_objects;
+	drop_all(f);
+	for (i = 0; i < 2 * n; i++)
+		assert_store(test, i, 2424);
+	zspage = zspage_of(&f->objs[locked * n]);
+	for (i = 1; i < n; i++)
+		drop(f->pool, &f->objs[i]);
+	drop(f->pool, &f->objs[n]);
+
+	before = zspage->inuse;
+	busy = stats_of(f).skipped_busy;
+	/* As zsx_try_write_pin(), but compaction here is preemptible. */
+	atomic_sub(ZSX_PIN_BIAS, &zspage->pins);
+	zsx_compact(f->pool);
+	atomic_add(ZSX_PIN_BIAS, &zspage->pins);
+	KUNIT_EXPECT_TRUE_MSG(test, zsx_slots_equal(zspage->inuse, before),
+			      "zspage %u", locked);
+	KUNIT_EXPECT_GT_MSG(test, stats_of(f).skipped_busy, busy, "zspage %u", locked);
+	zsx_compact(f->pool);
+	expect_compact(test, c);
+	expect_all_intact(test);
+}
+
+static void zspage_with_a_page_being_migrated_is_passed_over(struct kunit *test)
+{
+	expect_passed_over(test, 0);
+	expect_passed_over(test, 1);
+}
+
+/* === Memory is short ===================================================== */
+
+static struct page *stub_page_alloc(gfp_t gfp, int nid)
+{
+	struct kunit *test = kunit_get_current_test();
+	struct fixture *f = test->priv;
+	struct shortage *s = &f->shortage;
+	struct page *page;
+	unsigned int c;
+
+	s->gfp |= gfp;
+	for (c = 0; c < f->pool->nr_classes; c++) {
+		if (spin_trylock(&f->pool->classes[c].lock))
+			spin_unlock(&f->pool->classes[c].lock);
+		else
+			s->was_locked = true;
+	}
+	if (s->nest)
+		s->nested += zsx_compact(f->pool);
+	if (s->nr_calls++ >= s->allowed)
+		return NULL;
+	kunit_deactivate_static_stub(test, zsx_page_alloc);
+	page = zsx_page_alloc(gfp, nid);
+	kunit_activate_static_stub(test, zsx_page_alloc, stub_page_alloc);
+	return page;
+}
+
+/* Compact with @allowed pages to be had. */
+static unsigned long compact_short(struct kunit *test, unsigned int allowed)
+{
+	struct fixture *f = test->priv;
+	unsigned long freed;
+
+	f->shortage.allowed = allowed;
+	f->shortage.nr_calls = 0;
+	kunit_activate_static_stub(test, zsx_page_alloc, stub_page_alloc);
+	freed = zsx_compact(f->pool);
+	kunit_deactivate_static_stub(test, zsx_page_alloc);
+	return freed;
+}
+
+static const struct shortage_param {
+	const char *name;
+	enum thinning how;
+	unsigned int allowed;
+} shortages[] = {
+	{ "no page, half stay", HALF, 0 },
+	{ "no page, an eighth stays", EIGHTH, 0 },
+	{ "no page, lone spanning ones", LONE_SPANNING, 0 },
+	{ "one page, half stay", HALF, 1 },
+	{ "one page, a quarter stays", QUARTER, 1 },
+	{ "one page, an eighth stays", EIGHTH, 1 },
+	{ "one page, every other one stays", EVERY_OTHER, 1 },
+	{ "one page, lone spanning ones", LONE_SPANNING, 1 },
+	{ "two pages, half stay", HALF, 2 },
+	{ "two pages, an eighth stays", EIGHTH, 2 },
+};
+KUNIT_ARRAY_PARAM_DESC(shortages, shortages, name);
+
+static void short_memory_costs_no_page(struct kunit *test)
+{
+	const struct shortage_param *param = test->param_value;
+	struct fixture *f = test->priv;
+	unsigned int c, nr_calls = 0;
+
+	for (c = 0; c < f->pool->nr_classes; c++) {
+		unsigned long freed, before, after;
+
+		fill_and_thin(test, c, param->how, true);
+		before = zsx_get_total_pages(f->pool);
+		freed = compact_short(test, param->allowed);
+		after = zsx_get_total_pages(f->pool);
+		nr_calls += f->shortage.nr_calls;
+		expect_right(test, c);
+		KUNIT_EXPECT_LE_MSG(test, after, before, "class %u, seed %u", c, c);
+		KUNIT_EXPECT_EQ_MSG(test, freed, before - after, "class %u, seed %u", c, c);
+		expect_all_intact(test);
+		zsx_compact(f->pool);
+		expect_compact(test, c);
+		expect_all_intact(test);
+	}
+	KUNIT_EXPECT_GT_MSG(test, nr_calls, 0, "no page was asked for");
+}
+
+/* How many slots are wholly on the first @pages pages. */
+static unsigned int slots_on_first_pages(const struct zsx_geometry *geo, unsigned int pages)
+{
+	unsigned int i = 0;
+
+	while (i < geo->nr_objects && slot_last_page(geo, i) < pages)
+		i++;
+	return i;
+}
+
+/* Two zspages of @class, the first @a and @b slots in use. */
+static void fill_two(struct kunit *test, struct zsx_class *class, unsigned int a,
+		     unsigned int b)
+{
+	struct fixture *f = test->priv;
+	unsigned int i, n = class->geo->nr_objects;
+
+	for (i = 0; i < 2 * n; i++) {
+		if (f->objs[i].handle)
+			continue;
+		f->objs[i].handle = zsx_malloc(f->pool, class->geo->size, GFP_KERNEL,
+					       NUMA_NO_NODE);
+		KUNIT_ASSERT_FALSE(test, IS_ERR_VALUE(f->objs[i].handle));
+	}
+	for (i = 0; i < 2 * n; i++)
+		if (i < n ? i >= a : i - n >= b)
+			drop(f->pool, &f->objs[i]);
+}
+
+static const unsigned int pages_to_be_had[] = { 0, 1, 2, 3 };
+
+static void pages_desc(const unsigned int *nr, char *desc)
+{
+	snprintf(desc, KUNIT_PARAM_DESC_SIZE, "after %u", *nr);
+}
+KUNIT_ARRAY_PARAM(pages_to_be_had, pages_to_be_had, pages_desc);
+
+/*
+ * Two zspages, of @a and @b pages without a free slot on them: nothing moves without
+ * a page. One page may have room for fewer objects than there are on one.
+ */
+static void expect_no_page_more(struct kunit *test, struct zsx_class *class,
+				unsigned int a, unsigned int b, unsigned int allowed)
+{
+	struct fixture *f = test->priv;
+	unsigned long before;
+
+	drop_all(f);
+	fill_two(test, class, slots_on_first_pages(class->geo, a),
+		 slots_on_first_pages(class->geo, b));
+	before = zsx_get_total_pages(f->pool);
+	compact_short(test, allowed);
+	KUNIT_EXPECT_LE_MSG(test, zsx_get_total_pages(f->pool), before,
+			    "class of %u bytes, zspages of %u and %u pages",
+			    class->geo->size, a, b);
+}
+
+static void memory_that_ends_costs_no_page(struct kunit *test)
+{
+	const unsigned int *allowed = test->param_value;
+	struct fixture *f = test->priv;
+	unsigned int c, a;
+
+	for (c = 0; c < f->pool->nr_classes; c++) {
+		struct zsx_class *class = &f->pool->classes[c];
+
+		for (a = 1; a < class->geo->nr_pages; a++) {
+			expect_no_page_more(test, class, a, a, *allowed);
+			expect_no_page_more(test, class, a, 1 + a / 2, *allowed);
+		}
+	}
+}
+
+/* Compaction may run for reclaim: it asks for pages as who must not reclaim. */
+static void pages_are_asked_for_without_reclaim(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	unsigned int c;
+
+	for (c = 0; c < f->pool->nr_classes; c++) {
+		fill_and_thin(test, c, LONE_SPANNING, false);
+		compact_short(test, UINT_MAX);
+	}
+	KUNIT_EXPECT_NE(test, f->shortage.gfp, 0);
+	KUNIT_EXPECT_EQ(test, f->shortage.gfp & (__GFP_DIRECT_RECLAIM | __GFP_NOFAIL), 0);
+	KUNIT_EXPECT_EQ(test, f->shortage.gfp & (__GFP_NOMEMALLOC | __GFP_NOWARN),
+			__GFP_NOMEMALLOC | __GFP_NOWARN);
+	KUNIT_EXPECT_FALSE_MSG(test, f->shortage.was_locked,
+			       "a page was asked for under a class->lock");
+}
+
+/* === One at a time ======================================================= */
+
+static void compaction_while_one_runs_does_nothing(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	unsigned int c = zsx_lookup_class_index(f->pool, 3640);
+	unsigned long freed, before;
+
+	fill_and_thin(test, c, LONE_SPANNING, true);
+	before = zsx_get_total_pages(f->pool);
+	f->shortage.nest = true;
+	freed = compact_short(test, UINT_MAX);
+	KUNIT_EXPECT_GT_MSG(test, f->shortage.nr_calls, 0, "nothing ran within");
+	KUNIT_EXPECT_EQ(test, f->shortage.nested, 0);
+	KUNIT_EXPECT_EQ(test, freed, before - zsx_get_total_pages(f->pool));
+	expect_compact(test, c);
+	expect_all_intact(test);
+}
+
+static void compaction_after_one_runs(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	unsigned int c = zsx_lookup_class_index(f->pool, 2424);
+	struct zsx_pool_stats before, after;
+
+	fill_and_thin(test, c, HALF, true);
+	before = stats_of(f);
+	atomic_set(&f->pool->compacting, 1);
+	KUNIT_EXPECT_EQ(test, zsx_compact(f->pool), 0);
+	atomic_set(&f->pool->compacting, 0);
+	after = stats_of(f);
+	KUNIT_EXPECT_EQ(test, memcmp(&before, &after, sizeof(before)), 0);
+	KUNIT_EXPECT_GT(test, zsx_compact(f->pool), 0);
+	expect_compact(test, c);
+}
+
+/* === The shrinker ======================================================== */
+
+static struct shrinker *shrinker_of(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+
+	KUNIT_ASSERT_NOT_NULL(test, f->pool->shrinker);
+	return f->pool->shrinker->shrinker;
+}
+
+static unsigned long count(struct kunit *test)
+{
+	struct shrink_control sc = { .gfp_mask = GFP_KERNEL };
+
+	return shrinker_of(test)->count_objects(shrinker_of(test), &sc);
+}
+
+static unsigned long scan(struct kunit *test, unsigned long nr)
+{
+	struct shrink_control sc = {
+		.gfp_mask = GFP_KERNEL, .nr_to_scan = nr, .nr_scanned = nr,
+	};
+
+	return shrinker_of(test)->scan_objects(shrinker_of(test), &sc);
+}
+
+/* What compaction can win in all classes. */
+static unsigned long winnable(struct zsx_pool *pool)
+{
+	unsigned long pages = 0;
+	unsigned int c;
+
+	for (c = 0; c < pool->nr_classes; c++)
+		pages += zsx_class_pages(&pool->classes[c]) -
+			 fewest_pages(pool->classes[c].geo,
+				      zsx_class_objects(&pool->classes[c]));
+	return pages;
+}
+
+static void shrinker_counts_what_can_be_won(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	unsigned long counted;
+	u32 seed;
+
+	for (seed = 1; seed <= 5; seed++) {
+		drop_all(f);
+		fill_all_classes(test, MAX_OBJS, seed);
+		counted = count(test);
+		KUNIT_EXPECT_EQ_MSG(test, counted, winnable(f->pool), "seed %u", seed);
+		KUNIT_EXPECT_EQ_MSG(test, zsx_compact(f->pool), counted, "seed %u", seed);
+	}
+}
+
+static void shrinker_counts_nothing_as_empty(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+
+	KUNIT_EXPECT_EQ(test, count(test), SHRINK_EMPTY);
+	fill_all_classes(test, MAX_OBJS, 1);
+	KUNIT_EXPECT_NE(test, count(test), SHRINK_EMPTY);
+	zsx_compact(f->pool);
+	KUNIT_EXPECT_EQ(test, count(test), SHRINK_EMPTY);
+}
+
+static const unsigned long scan_sizes[] = { 1, 2, 7, 30, 100 };
+
+static void scan_desc(const unsigned long *nr, char *desc)
+{
+	snprintf(desc, KUNIT_PARAM_DESC_SIZE, "of %lu pages", *nr);
+}
+KUNIT_ARRAY_PARAM(scan_sizes, scan_sizes, scan_desc);
+
+/* As many as it is asked for, or a zspage's more; and in the end just all. */
+static void scans_free_what_they_are_asked_for(struct kunit *test)
+{
+	const unsigned long *nr = test->param_value;
+	struct fixture *f = test->priv;
+	unsigned long freed, left, before, sum = 0, counted;
+	struct zsx_pool_stats stats;
+
+	fill_all_classes(test, MAX_OBJS, *nr);
+	counted = count(test);
+	for (;;) {
+		left = winnable(f->pool);
+		before = zsx_get_total_pages(f->pool);
+		freed = scan(test, *nr);
+		if (freed == SHRINK_STOP)
+			break;
+		sum += freed;
+		KUNIT_ASSERT_LE_MSG(test, sum, counted, "pages out of nothing");
+		KUNIT_ASSERT_GT(test, freed, 0);
+		KUNIT_EXPECT_EQ(test, zsx_get_total_pages(f->pool), before - freed);
+		KUNIT_EXPECT_GE_MSG(test, freed, min(*nr, left), "%lu freed before", sum);
+		KUNIT_EXPECT_LE_MSG(test, freed, *nr + SCAN_SLACK, "%lu freed before", sum);
+	}
+	stats = stats_of(f);
+	KUNIT_EXPECT_EQ(test, sum, counted);
+	KUNIT_EXPECT_EQ(test, stats.pages_compacted, sum);
+	expect_pool_compact(test);
+	expect_all_intact(test);
+}
+
+static void scan_while_a_compaction_runs_stops(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+
+	fill_all_classes(test, MAX_OBJS, 1);
+	atomic_set(&f->pool->compacting, 1);
+	KUNIT_EXPECT_EQ(test, scan(test, 10), SHRINK_STOP);
+	atomic_set(&f->pool->compacting, 0);
+	KUNIT_EXPECT_NE(test, scan(test, 10), SHRINK_STOP);
+}
+
+/* === Threads ============================================================= */
+
+/*
+ * A thread of a case.
+ * @objs, @nr_objs: its own part of the fixture's objects; none: it compacts
+ * @len: how long they are; 0: of any length
+ * @wrong: what failed first, at @step
+ */
+struct worker {
+	struct race *race;
+	struct task_struct *task;
+	u32 *buf;
+	struct obj *objs;
+	unsigned int nr_objs;
+	unsigned int len;
+	u32 seed;
+	unsigned int step;
+	const char *wrong;
+	unsigned long freed;
+	struct completion done;
+};
+
+/* @deadline: in jiffies; all work so long */
+struct race {
+	struct kunit *test;
+	struct zsx_pool *pool;
+	unsigned int nr;
+	unsigned long deadline;
+	struct worker workers[MAX_WORKERS];
+};
+
+/* Store, verify, hold open for a while, write anew and free, at random. */
+static void churn_once(struct worker *w, struct rnd_state *rnd)
+{
+	struct zsx_pool *pool = w->race->pool;
+	struct obj *o = &w->objs[prandom_u32_state(rnd) % w->nr_objs];
+	unsigned int len = w->len ?: 4 + (prandom_u32_state(rnd) % PAGE_SIZE & ~3U);
+	void *mem;
+
+	if (!o->handle) {
+		if (!store(pool, o, len, prandom_u32_state(rnd), w->buf))
+			w->wrong = "an object could not be stored";
+		return;
+	}
+	mem = zsx_obj_read_begin(pool, o->handle, o->len, w->buf);
+	if (!mem) {
+		w->wrong = "an object could not be read";
+		return;
+	}
+	if (prandom_u32_state(rnd) % 1024 == 0)
+		schedule_timeout_uninterruptible(1);
+	if (!has_words(o, mem))
+		w->wrong = "an object is not intact";
+	zsx_obj_read_end(pool, o->handle, o->len, mem);
+
+	switch (prandom_u32_state(rnd) % 8) {
+	case 0 ... 2:
+		drop(pool, o);
+		break;
+	case 3:
+		o->seed = prandom_u32_state(rnd);
+		if (!rewrite(pool, o, w->buf))
+			w->wrong = "an object could not be written anew";
+	}
+}
+
+static int run_worker(void *data)
+{
+	struct worker *w = data;
+	struct rnd_state rnd;
+
+	prandom_seed_state(&rnd, w->seed);
+	for (w->step = 0; !w->wrong && time_before(jiffies, w->race->deadline); w->step++) {
+		if (w->nr_objs)
+			churn_once(w, &rnd);
+		else
+			w->freed += zsx_compact(w->race->pool);
+		cond_resched();
+	}
+	complete(&w->done);
+	while (!kthread_should_stop())
+		schedule_timeout_interruptible(1);
+	return 0;
+}
+
+/* Workers, of which the last @nr_compacting compact, until the time is over. */
+static struct race *run_race(struct kunit *test, unsigned int nr,
+			     unsigned int nr_compacting, unsigned int len)
+{
+	struct race *race = kunit_kzalloc(test, sizeof(*race), GFP_KERNEL);
+	struct fixture *f = test->priv;
+	unsigned int i, nr_tasks;
+
+	KUNIT_ASSERT_NOT_NULL(test, race);
+	race->pool = f->pool;
+	race->nr = nr;
+	for (i = 0; i < nr; i++) {
+		struct worker *w = &race->workers[i];
+
+		w->race = race;
+		w->len = len;
+		w->seed = i + 1;
+		w->nr_objs = i + nr_compacting < nr ? 200 : 0;
+		w->objs = f->objs + i * 200;
+		w->buf = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, w->buf);
+		init_completion(&w->done);
+	}
+	race->deadline = jiffies + HZ;
+	for (nr_tasks = 0; nr_tasks < nr; nr_tasks++) {
+		struct worker *w = &race->workers[nr_tasks];
+
+		w->task = kthread_run(run_worker, w, "zsx_compact/%u", nr_tasks);
+		if (IS_ERR(w->task))
+			break;
+	}
+	for (i = 0; i < nr_tasks; i++) {
+		struct worker *w = &race->workers[i];
+
+		wait_for_completion(&w->done);
+		kthread_stop(w->task);
+		KUNIT_EXPECT_NULL_MSG(test, w->wrong, "%s: thread %u, seed %u, step %u",
+				      w->wrong, i, w->seed, w->step);
+	}
+	KUNIT_ASSERT_EQ(test, nr_tasks, nr);
+	return race;
+}
+
+static const struct race_param {
+	const char *name;
+	unsigned int nr;
+	unsigned int nr_compacting;
+	unsigned int len;
+} races[] = {
+	{ "2 of one class, 1 compacts", 3, 1, 1100 },
+	{ "2 of whole pages, 1 compacts", 3, 1, PAGE_SIZE },
+	{ "4 of one class, 1 compacts", 5, 1, 2424 },
+	{ "3 of one class, 2 compact", 5, 2, 200 },
+	{ "4 of all classes, 1 compacts", 5, 1, 0 },
+};
+KUNIT_ARRAY_PARAM_DESC(races, races, name);
+
+static void threads_keep_their_objects(struct kunit *test)
+{
+	const struct race_param *param = test->param_value;
+	struct fixture *f = test->priv;
+	struct zsx_pool_stats stats;
+	unsigned long freed = 0;
+	struct race *race;
+	unsigned int i;
+
+	race = run_race(test, param->nr, param->nr_compacting, param->len);
+	for (i = 0; i < race->nr; i++)
+		freed += race->workers[i].freed;
+	for (i = 0; i < f->pool->nr_classes; i++)
+		expect_right(test, i);
+	expect_all_intact(test);
+	stats = stats_of(f);
+	kunit_info(test, "%llu mallocs, %llu copies, %lu pages freed, %llu retries, %llu busy",
+		   stats.mallocs, stats.objects_copied, freed, stats.pins_retried,
+		   stats.skipped_busy);
+	KUNIT_EXPECT_EQ(test, stats.pages_compacted, freed);
+	KUNIT_EXPECT_EQ(test, stats.source_steps, stats.objects_copied);
+	KUNIT_EXPECT_GT_MSG(test, stats.objects_copied, 0, "nothing was compacted");
+
+	zsx_compact(f->pool);
+	expect_pool_compact(test);
+	expect_all_intact(test);
+	drop_all(f);
+	KUNIT_EXPECT_EQ(test, stats_of(f).pages, 0);
+	KUNIT_EXPECT_EQ(test, stats_of(f).zspages, 0);
+}
+
+static struct kunit_case compact_cases[] = {
+	KUNIT_CASE_PARAM(class_ends_with_fewest_pages, thinnings_gen_params),
+	KUNIT_CASE(fewest_pages_are_the_core_s),
+	KUNIT_CASE_PARAM(objects_keep_their_bytes, thinnings_gen_params),
+	KUNIT_CASE_PARAM(counters_tell_what_was_done, thinnings_gen_params),
+	KUNIT_CASE_PARAM(second_compaction_does_nothing, thinnings_gen_params),
+	KUNIT_CASE(all_classes_at_once),
+	KUNIT_CASE(pool_is_used_after_compaction),
+	KUNIT_CASE_PARAM(bytes_are_kept_from_each_slot_to_each, pair_sizes_gen_params),
+	KUNIT_CASE_PARAM(bytes_are_kept_inside_a_zspage, pair_sizes_gen_params),
+	KUNIT_CASE_PARAM(object_in_use_stays_where_it_is, thinnings_gen_params),
+	KUNIT_CASE_PARAM(object_in_use_costs_no_page, thinnings_gen_params),
+	KUNIT_CASE(readers_everywhere_leave_all_as_it_is),
+	KUNIT_CASE(zspage_with_a_page_being_migrated_is_passed_over),
+	KUNIT_CASE_PARAM(short_memory_costs_no_page, shortages_gen_params),
+	KUNIT_CASE_PARAM(memory_that_ends_costs_no_page, pages_to_be_had_gen_params),
+	KUNIT_CASE(pages_are_asked_for_without_reclaim),
+	KUNIT_CASE(compaction_while_one_runs_does_nothing),
+	KUNIT_CASE(compaction_after_one_runs),
+	KUNIT_CASE(shrinker_counts_what_can_be_won),
+	KUNIT_CASE(shrinker_counts_nothing_as_empty),
+	KUNIT_CASE_PARAM(scans_free_what_they_are_asked_for, scan_sizes_gen_params),
+	KUNIT_CASE(scan_while_a_compaction_runs_stops),
+	KUNIT_CASE_PARAM_ATTR(threads_keep_their_objects, races_gen_params,
+			      { .speed = KUNIT_SPEED_SLOW }),
+	{}
+};
+
+static struct kunit_suite compact_suite = {
+	.name = "zsx_compact",
+	.init = compact_init,
+	.test_cases = compact_cases,
+};
+kunit_test_suite(compact_suite);

@@ -1,0 +1,1320 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * KUnit suite zsx_migrate: pages move under their zspages
+ *
+ * zsx_movable_ops are called as the kernel's page migration calls them: in process
+ * context, with a reference on the page and its lock. The test keeps the lock from
+ * isolate to the end, so that the kernel's own migration lets go of the page: it
+ * never waits for a page's lock before it has isolated it.
+ */
+#include <linux/completion.h>
+#include <linux/delay.h>
+#include <linux/err.h>
+#include <linux/highmem.h>
+#include <linux/kthread.h>
+#include <linux/migrate.h>
+#include <linux/pagemap.h>
+#include <linux/prandom.h>
+
+#include <kunit/test.h>
+
+#include "../zsx_internal.h"
+
+#define MAX_OBJS	1024
+#define MAX_WORKERS	6
+
+/* An object of the test; @handle is 0: there is none. */
+struct obj {
+	unsigned long handle;
+	unsigned int len;
+	u32 seed;
+};
+
+/*
+ * @isolated: pages to be put back if a case fails half-way
+ * @next_seed: of the object that is stored next
+ */
+struct fixture {
+	struct zsx_pool *pool;
+	struct obj *objs;
+	u32 *buf;
+	u32 next_seed;
+	struct page *isolated[8 * ZSX_MAX_PAGES];
+};
+
+/* === Objects ============================================================= */
+
+static struct zsx_zspage *zspage_of(const struct obj *o)
+{
+	return zsx_zspage_of(zsx_location_read(zsx_handle_of(o->handle)));
+}
+
+static u64 location_of(const struct obj *o)
+{
+	return zsx_location_read(zsx_handle_of(o->handle)).v;
+}
+
+static unsigned int slot_of(const struct obj *o)
+{
+	return zsx_location_index(ZSX_LAYOUT,
+				  zsx_location_read(zsx_handle_of(o->handle)));
+}
+
+static u32 word(const struct obj *o, unsigned int i)
+{
+	return (o->seed ^ i * 0x9e3779b1) * 0x85ebca6b;
+}
+
+static bool has_words(const struct obj *o, const u32 *words)
+{
+	unsigned int i;
+
+	for (i = 0; i < o->len / sizeof(*words); i++)
+		if (words[i] != word(o, i))
+			return false;
+	return true;
+}
+
+static bool is_intact(struct zsx_pool *pool, const struct obj *o, u32 *buf)
+{
+	void *mem = zsx_obj_read_begin(pool, o->handle, o->len, buf);
+	bool ok = mem && has_words(o, mem);
+
+	zsx_obj_read_end(pool, o->handle, o->len, mem);
+	return ok;
+}
+
+static bool rewrite(struct zsx_pool *pool, const struct obj *o, u32 *buf)
+{
+	unsigned int i;
+
+	for (i = 0; i < o->len / sizeof(*buf); i++)
+		buf[i] = word(o, i);
+	return !zsx_obj_write(pool, o->handle, buf, o->len);
+}
+
+/* Store an object; false: zsx_malloc() or zsx_obj_write() failed. */
+static bool store(struct zsx_pool *pool, struct obj *o, unsigned int len, u32 seed,
+		  u32 *buf)
+{
+	unsigned long handle = zsx_malloc(pool, len, GFP_KERNEL | __GFP_MOVABLE,
+					  NUMA_NO_NODE);
+
+	if (IS_ERR_VALUE(handle))
+		return false;
+	*o = (struct obj) { .handle = handle, .len = len, .seed = seed };
+	return rewrite(pool, o, buf);
+}
+
+static void drop(struct zsx_pool *pool, struct obj *o)
+{
+	zsx_free(pool, o->handle);
+	o->handle = 0;
+}
+
+static void assert_store(struct kunit *test, unsigned int i, unsigned int len)
+{
+	struct fixture *f = test->priv;
+
+	KUNIT_ASSERT_TRUE_MSG(test, store(f->pool, &f->objs[i], len, ++f->next_seed, f->buf),
+			      "object %u of %u bytes", i, len);
+}
+
+static void expect_all_intact(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	unsigned int i;
+
+	for (i = 0; i < MAX_OBJS; i++)
+		if (f->objs[i].handle)
+			KUNIT_EXPECT_TRUE_MSG(test, is_intact(f->pool, &f->objs[i], f->buf),
+					      "object %u of %u bytes, seed %u, slot %u", i,
+					      f->objs[i].len, f->objs[i].seed,
+					      slot_of(&f->objs[i]));
+}
+
+static void drop_all(struct fixture *f)
+{
+	unsigned int i;
+
+	for (i = 0; i < MAX_OBJS; i++)
+		if (f->objs[i].handle)
+			drop(f->pool, &f->objs[i]);
+}
+
+/* @nr objects of a size in an empty pool. Returns the first one's zspage. */
+static struct zsx_zspage *fill(struct kunit *test, unsigned int size, unsigned int nr)
+{
+	struct fixture *f = test->priv;
+	unsigned int i;
+
+	for (i = 0; i < nr; i++)
+		assert_store(test, i, size);
+	return zspage_of(&f->objs[0]);
+}
+
+/* A whole zspage of objects of a size: object i in slot i. */
+static struct zsx_zspage *fill_zspage(struct kunit *test, unsigned int size)
+{
+	struct fixture *f = test->priv;
+	unsigned int c = zsx_lookup_class_index(f->pool, size);
+
+	return fill(test, size, zsx_classes.geo[c].nr_objects);
+}
+
+/* === The kernel's part =================================================== */
+
+static struct page **place_of_isolated(struct kunit *test, const struct page *page)
+{
+	struct fixture *f = test->priv;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(f->isolated); i++)
+		if (f->isolated[i] == page)
+			return &f->isolated[i];
+	return NULL;
+}
+
+/* False: it was refused, and the page is as before. */
+static bool isolate(struct kunit *test, struct page *page)
+{
+	struct page **place = place_of_isolated(test, NULL);
+
+	KUNIT_ASSERT_NOT_NULL(test, place);
+	get_page(page);
+	lock_page(page);
+	if (zsx_movable_ops.isolate_page(page, ISOLATE_UNEVICTABLE)) {
+		*place = page;
+		return true;
+	}
+	unlock_page(page);
+	put_page(page);
+	return false;
+}
+
+static void assert_isolate(struct kunit *test, struct page *page)
+{
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	KUNIT_ASSERT_TRUE(test, isolate(test, page));
+}
+
+static void put_back(struct kunit *test, struct page *page)
+{
+	*place_of_isolated(test, page) = NULL;
+	zsx_movable_ops.putback_page(page);
+	unlock_page(page);
+	put_page(page);
+}
+
+/* A page as the kernel brings it: locked, with one reference. */
+static struct page *new_dst(struct kunit *test)
+{
+	struct page *dst = alloc_page(GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, dst);
+	lock_page(dst);
+	return dst;
+}
+
+/* Locks and references are then as at first, whether it worked or not. */
+static int migrate_to(struct kunit *test, struct page *src, struct page *dst)
+{
+	int err = zsx_movable_ops.migrate_page(dst, src, MIGRATE_SYNC);
+
+	unlock_page(dst);
+	put_page(dst);
+	if (err)
+		return err;
+	*place_of_isolated(test, src) = NULL;
+	unlock_page(src);
+	put_page(src);
+	return 0;
+}
+
+static int migrate(struct kunit *test, struct page *src)
+{
+	return migrate_to(test, src, new_dst(test));
+}
+
+/* Without objects nobody reads; a reader with a stale location pins all the same. */
+static int migrate_in_vain(struct kunit *test, struct zsx_zspage *zspage,
+			   struct page *src)
+{
+	int err;
+
+	KUNIT_EXPECT_TRUE(test, zsx_try_pin(zspage));
+	err = migrate(test, src);
+	zsx_unpin(zspage);
+	return err;
+}
+
+/* How an isolation ends. */
+enum ending { BY_MIGRATION, BY_PUTBACK, BY_PUTBACK_AT_LAST, NR_ENDINGS };
+static const char * const ending_names[] = {
+	"migration", "putback", "failed migration and putback",
+};
+
+static void end_isolation(struct kunit *test, struct zsx_zspage *zspage,
+			  struct page *page, enum ending ending)
+{
+	if (ending == BY_MIGRATION) {
+		KUNIT_EXPECT_EQ(test, migrate(test, page), 0);
+		return;
+	}
+	if (ending == BY_PUTBACK_AT_LAST)
+		KUNIT_EXPECT_EQ(test, migrate_in_vain(test, zspage, page), -EBUSY);
+	put_back(test, page);
+}
+
+/* A page that was migrated bears the mark, which needs an owner that is us. */
+static void need_marks(struct kunit *test)
+{
+	if (!zsx_movable)
+		kunit_skip(test, "pages can't be migrated here: see zsx's parameter movable");
+}
+
+/* === Fixture ============================================================= */
+
+static struct zsx_pool_stats stats_of(struct fixture *f)
+{
+	struct zsx_pool_stats stats;
+
+	zsx_pool_stats(f->pool, &stats);
+	return stats;
+}
+
+static void end(void *data)
+{
+	struct kunit *test = data;
+	struct fixture *f = test->priv;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(f->isolated); i++)
+		if (f->isolated[i])
+			put_back(test, f->isolated[i]);
+	drop_all(f);
+	/* Zspages that are left show a fault: the pool's end would wait for them for ever. */
+	if (f->pool && !stats_of(f).zspages)
+		zsx_destroy_pool(f->pool);
+}
+
+static int migrate_init(struct kunit *test)
+{
+	struct fixture *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, f);
+	f->objs = kunit_kcalloc(test, MAX_OBJS, sizeof(*f->objs), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, f->objs);
+	f->buf = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, f->buf);
+	f->pool = zsx_create_pool("zsx_migrate");
+	KUNIT_ASSERT_NOT_NULL(test, f->pool);
+	test->priv = f;
+	return kunit_add_action_or_reset(test, end, test);
+}
+
+static void expect_right(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	unsigned int c;
+
+	for (c = 0; c < f->pool->nr_classes; c++) {
+		const char *wrong = zsx_class_check(&f->pool->classes[c]);
+
+		KUNIT_EXPECT_NULL_MSG(test, wrong, "class %u: %s", c, wrong);
+	}
+}
+
+/* Each class has the fewest pages and zspages for its objects. */
+static void expect_compact(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	unsigned int c;
+
+	for (c = 0; c < f->pool->nr_classes; c++) {
+		struct zsx_class *class = &f->pool->classes[c];
+		unsigned long fewest;
+
+		spin_lock(&class->lock);
+		fewest = zsx_class_fewest_pages(class);
+		spin_unlock(&class->lock);
+		KUNIT_EXPECT_EQ_MSG(test, zsx_class_pages(class), fewest, "class %u", c);
+		KUNIT_EXPECT_EQ_MSG(test, zsx_class_zspages(class),
+				    DIV_ROUND_UP(zsx_class_objects(class),
+						 class->geo->nr_objects),
+				    "class %u", c);
+	}
+}
+
+static void expect_empty(struct kunit *test, const char *when)
+{
+	struct fixture *f = test->priv;
+	struct zsx_pool_stats stats = stats_of(f);
+
+	expect_right(test);
+	KUNIT_EXPECT_EQ_MSG(test, stats.pages, 0, "%s", when);
+	KUNIT_EXPECT_EQ_MSG(test, stats.zspages, 0, "%s", when);
+	KUNIT_EXPECT_EQ_MSG(test, zsx_get_total_pages(f->pool), 0, "%s", when);
+}
+
+/* Classes of one page, of few and many, with and without spanning slots. */
+static const struct size_param {
+	const char *name;
+	unsigned int size;
+} sizes[] = {
+	{ "of 32 bytes", 32 }, { "of 200 bytes", 200 }, { "of 1008 bytes", 1008 },
+	{ "of 2424 bytes", 2424 }, { "of 3640 bytes", 3640 }, { "of a page", PAGE_SIZE },
+};
+KUNIT_ARRAY_PARAM_DESC(sizes, sizes, name);
+
+static unsigned int nr_pages_of(struct kunit *test)
+{
+	const struct size_param *param = test->param_value;
+	struct fixture *f = test->priv;
+
+	return zsx_classes.geo[zsx_lookup_class_index(f->pool, param->size)].nr_pages;
+}
+
+static unsigned int nr_objects_of(struct kunit *test)
+{
+	const struct size_param *param = test->param_value;
+	struct fixture *f = test->priv;
+
+	return zsx_classes.geo[zsx_lookup_class_index(f->pool, param->size)].nr_objects;
+}
+
+/* === A page moves ======================================================== */
+
+/* Every page of a zspage in turn. No object has another location after it. */
+static void page_moves_under_its_objects(struct kunit *test)
+{
+	const struct size_param *param = test->param_value;
+	struct fixture *f = test->priv;
+	unsigned int i, k, n = nr_objects_of(test);
+	struct zsx_zspage *zspage;
+	u64 *locations;
+
+	need_marks(test);
+	zspage = fill_zspage(test, param->size);
+	locations = kunit_kcalloc(test, n, sizeof(*locations), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, locations);
+	for (i = 0; i < n; i++)
+		locations[i] = location_of(&f->objs[i]);
+	for (k = 0; k < nr_pages_of(test); k++) {
+		struct page *src = zsx_zspage_page(zspage, k), *dst = new_dst(test);
+
+		assert_isolate(test, src);
+		get_page(dst);
+		KUNIT_EXPECT_EQ(test, migrate_to(test, src, dst), 0);
+		KUNIT_EXPECT_PTR_EQ_MSG(test, zsx_zspage_page(zspage, k), dst, "page %u", k);
+		put_page(dst);
+		expect_all_intact(test);
+		expect_right(test);
+	}
+	for (i = 0; i < n; i++)
+		KUNIT_EXPECT_EQ_MSG(test, location_of(&f->objs[i]), locations[i],
+				    "object %u", i);
+	KUNIT_EXPECT_EQ(test, stats_of(f).pages, k);
+	KUNIT_EXPECT_EQ(test, stats_of(f).pages_migrated, k);
+	drop_all(f);
+	expect_empty(test, "at the end");
+}
+
+/* The caller has one reference on each; so has zsx on the page that it holds. */
+static void migration_leaves_references_right(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	struct zsx_zspage *zspage;
+	struct page *src, *dst;
+
+	need_marks(test);
+	zspage = fill_zspage(test, 2424);
+	src = zsx_zspage_page(zspage, 1);
+	dst = new_dst(test);
+	get_page(src);
+	get_page(dst);
+	assert_isolate(test, src);
+	KUNIT_EXPECT_EQ(test, page_count(src), 3);
+	KUNIT_EXPECT_EQ(test, page_private(src), (unsigned long)zspage);
+	KUNIT_EXPECT_EQ(test, migrate_to(test, src, dst), 0);
+	KUNIT_EXPECT_EQ(test, page_count(src), 1);
+	KUNIT_EXPECT_EQ(test, page_private(src), 0);
+	KUNIT_EXPECT_EQ(test, page_count(dst), 2);
+	KUNIT_EXPECT_EQ(test, page_private(dst), (unsigned long)zspage);
+	put_page(src);
+	drop_all(f);
+	KUNIT_EXPECT_EQ(test, page_count(dst), 1);
+	KUNIT_EXPECT_EQ(test, page_private(dst), 0);
+	put_page(dst);
+	expect_empty(test, "at the end");
+}
+
+static void putback_leaves_all_as_before(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	struct zsx_zspage *zspage = fill_zspage(test, 2424);
+	struct zsx_pool_stats before = stats_of(f), after;
+	unsigned int k, group = zspage->group;
+
+	for (k = 0; k < zspage->class->geo->nr_pages; k++) {
+		struct page *page = zsx_zspage_page(zspage, k);
+
+		assert_isolate(test, page);
+		KUNIT_EXPECT_EQ(test, zspage->isolated, 1U << k);
+		put_back(test, page);
+		KUNIT_EXPECT_PTR_EQ(test, zsx_zspage_page(zspage, k), page);
+		KUNIT_EXPECT_EQ(test, page_count(page), 1);
+		KUNIT_EXPECT_EQ(test, page_private(page), (unsigned long)zspage);
+	}
+	KUNIT_EXPECT_EQ(test, zspage->isolated, 0);
+	KUNIT_EXPECT_EQ(test, zspage->group, group);
+	after = stats_of(f);
+	KUNIT_EXPECT_EQ(test, memcmp(&before, &after, sizeof(before)), 0);
+	expect_right(test);
+	expect_all_intact(test);
+}
+
+/* === A page is refused =================================================== */
+
+#define SENTINEL	0xdeadbef0UL
+
+/* The page that the kernel brought must be as it was, to be used for another. */
+static bool is_untouched(struct page *dst)
+{
+	u8 *mem = kmap_local_page(dst);
+	bool same = !memchr_inv(mem, 0x5a, PAGE_SIZE);
+
+	kunmap_local(mem);
+	return same && page_private(dst) == SENTINEL && page_count(dst) == 2;
+}
+
+static struct page *new_sentinel_dst(struct kunit *test)
+{
+	struct page *dst = new_dst(test);
+	u8 *mem = kmap_local_page(dst);
+
+	memset(mem, 0x5a, PAGE_SIZE);
+	kunmap_local(mem);
+	set_page_private(dst, SENTINEL);
+	get_page(dst);
+	return dst;
+}
+
+static void free_sentinel_dst(struct page *dst)
+{
+	set_page_private(dst, 0);
+	put_page(dst);
+}
+
+/* An object is read, on this page or another one: no page of the zspage moves. */
+static void page_of_object_in_use_is_busy(struct kunit *test)
+{
+	const struct size_param *param = test->param_value;
+	struct fixture *f = test->priv;
+	struct zsx_zspage *zspage = fill_zspage(test, param->size);
+	struct obj *o = &f->objs[nr_objects_of(test) / 2];
+	void *mem = zsx_obj_read_begin(f->pool, o->handle, o->len, f->buf);
+	unsigned int k;
+
+	for (k = 0; k < nr_pages_of(test); k++) {
+		struct page *src = zsx_zspage_page(zspage, k);
+		struct page *dst = new_sentinel_dst(test);
+
+		assert_isolate(test, src);
+		KUNIT_EXPECT_EQ_MSG(test,
+				    zsx_movable_ops.migrate_page(dst, src, MIGRATE_SYNC),
+				    -EBUSY, "page %u", k);
+		KUNIT_EXPECT_TRUE_MSG(test, is_untouched(dst), "page %u", k);
+		KUNIT_EXPECT_EQ(test, zspage->isolated, 1U << k);
+		KUNIT_EXPECT_PTR_EQ(test, zsx_zspage_page(zspage, k), src);
+		KUNIT_EXPECT_EQ(test, page_count(src), 2);
+		unlock_page(dst);
+		put_page(dst);
+		free_sentinel_dst(dst);
+		put_back(test, src);
+	}
+	KUNIT_EXPECT_TRUE(test, has_words(o, mem));
+	zsx_obj_read_end(f->pool, o->handle, o->len, mem);
+	KUNIT_EXPECT_EQ(test, stats_of(f).migrations_refused, k);
+	KUNIT_EXPECT_EQ(test, stats_of(f).pages_migrated, 0);
+	expect_all_intact(test);
+}
+
+/* The page stays isolated meanwhile, and can be tried again. */
+static void refused_page_moves_later(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	struct zsx_zspage *zspage;
+	struct page *src;
+	void *mem;
+
+	need_marks(test);
+	zspage = fill_zspage(test, 2424);
+	src = zsx_zspage_page(zspage, 2);
+	assert_isolate(test, src);
+	mem = zsx_obj_read_begin(f->pool, f->objs[0].handle, 2424, f->buf);
+	KUNIT_EXPECT_EQ(test, migrate(test, src), -EBUSY);
+	zsx_obj_read_end(f->pool, f->objs[0].handle, 2424, mem);
+	KUNIT_EXPECT_EQ(test, migrate(test, src), 0);
+	KUNIT_EXPECT_EQ(test, zspage->isolated, 0);
+	expect_right(test);
+	expect_all_intact(test);
+}
+
+/* Something else moves: that is soon over. */
+static void page_of_zspage_being_moved_is_again(struct kunit *test)
+{
+	struct zsx_zspage *zspage = fill_zspage(test, 2424);
+	struct page *src = zsx_zspage_page(zspage, 0), *dst = new_sentinel_dst(test);
+	int err = 0;
+	bool pinned;
+
+	assert_isolate(test, src);
+	pinned = zsx_try_write_pin(zspage);
+	if (pinned) {
+		err = zsx_movable_ops.migrate_page(dst, src, MIGRATE_SYNC);
+		zsx_write_unpin(zspage);
+	}
+	KUNIT_EXPECT_TRUE(test, pinned);
+	KUNIT_EXPECT_EQ(test, err, -EAGAIN);
+	KUNIT_EXPECT_TRUE(test, is_untouched(dst));
+	KUNIT_EXPECT_EQ(test, zspage->isolated, 1);
+	unlock_page(dst);
+	put_page(dst);
+	free_sentinel_dst(dst);
+	put_back(test, src);
+}
+
+/* === Pages that can't be isolated ======================================== */
+
+static void page_without_zspage_is_refused(struct kunit *test)
+{
+	struct page *page = zsx_page_alloc(GFP_KERNEL, NUMA_NO_NODE);
+
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	KUNIT_EXPECT_FALSE(test, isolate(test, page));
+	KUNIT_EXPECT_EQ(test, page_count(page), 1);
+	zsx_page_free(page);
+}
+
+/* A reference on the page keeps it; the zspage lost it all the same. */
+static void page_that_was_given_back_is_refused(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	struct page *page = zsx_zspage_page(fill_zspage(test, PAGE_SIZE), 3);
+
+	get_page(page);
+	drop(f->pool, &f->objs[3]);
+	KUNIT_EXPECT_FALSE(test, isolate(test, page));
+	drop_all(f);
+	KUNIT_EXPECT_FALSE(test, isolate(test, page));
+	KUNIT_EXPECT_EQ(test, page_count(page), 1);
+	put_page(page);
+}
+
+/*
+ * As if private had been read before the page left: it names a zspage, but the
+ * zspage doesn't have it.
+ */
+static void page_that_names_a_zspage_without_it_is_refused(struct kunit *test)
+{
+	struct zsx_zspage *zspage = fill_zspage(test, 2424);
+	struct page *page = zsx_page_alloc(GFP_KERNEL, NUMA_NO_NODE);
+
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	set_page_private(page, (unsigned long)zspage);
+	KUNIT_EXPECT_FALSE(test, isolate(test, page));
+	KUNIT_EXPECT_EQ(test, zspage->isolated, 0);
+	set_page_private(page, 0);
+	zsx_page_free(page);
+	expect_right(test);
+}
+
+/* The same with a zspage that is at its end: RCU keeps its memory a zspage's. */
+static void page_that_names_a_dead_zspage_is_refused(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	struct zsx_zspage *zspage = fill(test, PAGE_SIZE, 1);
+	struct page *page = zsx_zspage_page(zspage, 0);
+	bool isolated;
+
+	get_page(page);
+	lock_page(page);
+	rcu_read_lock();
+	drop(f->pool, &f->objs[0]);
+	/* Even if it had the page still. */
+	zspage->pages[0] = page;
+	set_page_private(page, (unsigned long)zspage);
+	isolated = zsx_movable_ops.isolate_page(page, ISOLATE_UNEVICTABLE);
+	zspage->pages[0] = NULL;
+	rcu_read_unlock();
+	set_page_private(page, 0);
+	unlock_page(page);
+	put_page(page);
+	KUNIT_EXPECT_FALSE(test, isolated);
+	expect_empty(test, "at the end");
+}
+
+/*
+ * The kernel isolates no page twice: it has a flag of its own for it, set under
+ * the page's lock. Should it, it would still be one isolation, with one end.
+ */
+static void page_isolated_twice_is_isolated_once(struct kunit *test)
+{
+	struct zsx_zspage *zspage = fill_zspage(test, 2424);
+	struct page *page = zsx_zspage_page(zspage, 1);
+
+	assert_isolate(test, page);
+	KUNIT_EXPECT_TRUE(test, zsx_movable_ops.isolate_page(page, ISOLATE_UNEVICTABLE));
+	KUNIT_EXPECT_EQ(test, zspage->isolated, 2);
+	put_back(test, page);
+	KUNIT_EXPECT_EQ(test, zspage->isolated, 0);
+	expect_right(test);
+	expect_all_intact(test);
+}
+
+/* === Objects go while their pages are isolated =========================== */
+
+static const struct ending_param {
+	const char *name;
+	enum ending ending;
+} endings[] = {
+	{ "by migration", BY_MIGRATION },
+	{ "by putback", BY_PUTBACK },
+	{ "by a failed migration and putback", BY_PUTBACK_AT_LAST },
+};
+KUNIT_ARRAY_PARAM_DESC(endings, endings, name);
+
+static const unsigned int some_sizes[] = { 32, 1008, 2424, 3640, PAGE_SIZE };
+
+/* Whoever ends the isolation ends the zspage, without any further call. */
+static void last_end_of_isolation_ends_the_zspage(struct kunit *test)
+{
+	const struct ending_param *param = test->param_value;
+	struct fixture *f = test->priv;
+	unsigned int s, k;
+
+	if (param->ending == BY_MIGRATION)
+		need_marks(test);
+	for (s = 0; s < ARRAY_SIZE(some_sizes); s++) {
+		unsigned int c = zsx_lookup_class_index(f->pool, some_sizes[s]);
+
+		for (k = 0; k < zsx_classes.geo[c].nr_pages; k++) {
+			struct zsx_zspage *zspage = fill_zspage(test, some_sizes[s]);
+			struct page *page = zsx_zspage_page(zspage, k);
+
+			get_page(page);
+			assert_isolate(test, page);
+			drop_all(f);
+			KUNIT_EXPECT_EQ(test, stats_of(f).pages, 1);
+			KUNIT_EXPECT_EQ(test, stats_of(f).zspages, 1);
+			KUNIT_EXPECT_PTR_EQ(test, zsx_zspage_page(zspage, k), page);
+			expect_right(test);
+			end_isolation(test, zspage, page, param->ending);
+			expect_empty(test, "after the end of isolation");
+			KUNIT_EXPECT_EQ_MSG(test, page_count(page), 1, "page %u of %u bytes",
+					    k, some_sizes[s]);
+			put_page(page);
+		}
+	}
+}
+
+/* When an object is stored while two pages are isolated, and when it goes. */
+enum malloc_when {
+	NO_MALLOC,
+	MALLOC_FIRST,		/* before the first isolation ends; goes last */
+	MALLOC_BETWEEN,		/* between the ends; goes last */
+	MALLOC_AND_FREE,	/* both between the ends */
+	NR_MALLOC_WHEN
+};
+
+struct two_isolated {
+	enum ending ending[2];
+	bool second_first;
+	enum malloc_when when;
+};
+
+static void end_two_isolations(struct kunit *test, const struct two_isolated *two)
+{
+	struct fixture *f = test->priv;
+	struct zsx_zspage *zspage = fill_zspage(test, 1776);
+	struct page *pages[2] = {
+		zsx_zspage_page(zspage, 3), zsx_zspage_page(zspage, 7),
+	};
+	char when[100];
+
+	snprintf(when, sizeof(when), "%s, then %s, %s first, malloc %u",
+		 ending_names[two->ending[0]], ending_names[two->ending[1]],
+		 two->second_first ? "second" : "first", two->when);
+	if (two->second_first)
+		swap(pages[0], pages[1]);
+	get_page(pages[0]);
+	get_page(pages[1]);
+	assert_isolate(test, pages[0]);
+	assert_isolate(test, pages[1]);
+	drop_all(f);
+	KUNIT_EXPECT_EQ_MSG(test, stats_of(f).pages, 2, "%s", when);
+
+	if (two->when == MALLOC_FIRST)
+		assert_store(test, 0, 1776);
+	end_isolation(test, zspage, pages[0], two->ending[0]);
+	expect_right(test);
+	KUNIT_EXPECT_EQ_MSG(test, stats_of(f).zspages, 1, "%s", when);
+	if (two->when == MALLOC_BETWEEN || two->when == MALLOC_AND_FREE)
+		assert_store(test, 0, 1776);
+	if (two->when != NO_MALLOC) {
+		KUNIT_EXPECT_PTR_EQ_MSG(test, zspage_of(&f->objs[0]), zspage, "%s", when);
+		expect_all_intact(test);
+	}
+	if (two->when == MALLOC_AND_FREE)
+		drop_all(f);
+	expect_right(test);
+	end_isolation(test, zspage, pages[1], two->ending[1]);
+	expect_right(test);
+	expect_all_intact(test);
+	drop_all(f);
+	expect_empty(test, when);
+	KUNIT_EXPECT_EQ_MSG(test, page_count(pages[0]), 1, "%s", when);
+	KUNIT_EXPECT_EQ_MSG(test, page_count(pages[1]), 1, "%s", when);
+	put_page(pages[0]);
+	put_page(pages[1]);
+}
+
+static void two_isolations_end_in_every_order(struct kunit *test)
+{
+	struct two_isolated two;
+	unsigned int i;
+
+	need_marks(test);
+	for (i = 0; i < 2 * NR_ENDINGS * NR_ENDINGS * NR_MALLOC_WHEN; i++) {
+		two = (struct two_isolated) {
+			.second_first = i % 2,
+			.ending[0] = i / 2 % NR_ENDINGS,
+			.ending[1] = i / 2 / NR_ENDINGS % NR_ENDINGS,
+			.when = i / 2 / NR_ENDINGS / NR_ENDINGS,
+		};
+		end_two_isolations(test, &two);
+	}
+}
+
+/* A page that two slots touch, neither wholly on it; 0: there is none. */
+static unsigned int page_without_whole_slot(const struct zsx_geometry *geo)
+{
+	unsigned int k;
+
+	for (k = 1; k + 1 < geo->nr_pages; k++)
+		if (geo->first[k] == geo->last[k - 1] && geo->last[k] == geo->first[k + 1] &&
+		    geo->last[k] == geo->first[k] + 1)
+			return k;
+	return 0;
+}
+
+static void use_without_any_slot_again(struct kunit *test, const struct zsx_geometry *geo,
+				       unsigned int k)
+{
+	struct fixture *f = test->priv;
+	struct zsx_zspage *zspage = fill_zspage(test, geo->size);
+	struct page *page = zsx_zspage_page(zspage, k);
+	unsigned int i;
+
+	get_page(page);
+	for (i = 0; i < geo->nr_objects; i++)
+		if (i != geo->first[k])
+			drop(f->pool, &f->objs[i]);
+	KUNIT_ASSERT_EQ(test, stats_of(f).pages, 2);
+	assert_isolate(test, page);
+	drop(f->pool, &f->objs[geo->first[k]]);
+	KUNIT_EXPECT_EQ(test, stats_of(f).pages, 1);
+	KUNIT_EXPECT_TRUE(test, zsx_slots_empty(zspage->present));
+	KUNIT_EXPECT_EQ(test, zspage->group, ZSX_GROWABLE);
+	expect_right(test);
+
+	assert_store(test, 0, geo->size);
+	KUNIT_EXPECT_PTR_EQ(test, zspage_of(&f->objs[0]), zspage);
+	KUNIT_EXPECT_EQ(test, slot_of(&f->objs[0]), 0);
+	KUNIT_EXPECT_EQ(test, stats_of(f).pages, 2);
+	expect_right(test);
+	drop(f->pool, &f->objs[0]);
+	KUNIT_EXPECT_EQ(test, stats_of(f).pages, 1);
+	expect_right(test);
+	put_back(test, page);
+	expect_empty(test, "after putback");
+	KUNIT_EXPECT_EQ(test, page_count(page), 1);
+	put_page(page);
+}
+
+/*
+ * What is left of a zspage is one page, isolated, that no slot is wholly on: it has
+ * a capacity of 0. The next object makes it grow.
+ */
+static void zspage_without_any_slot_is_used_again(struct kunit *test)
+{
+	unsigned int c, k, nr = 0;
+
+	for (c = 0; c < zsx_classes.nr_classes; c++) {
+		k = page_without_whole_slot(&zsx_classes.geo[c]);
+		if (!k)
+			continue;
+		use_without_any_slot_again(test, &zsx_classes.geo[c], k);
+		nr++;
+	}
+	KUNIT_EXPECT_GT(test, nr, 0);
+}
+
+/* === The longest zspage ================================================== */
+
+/* All pages of a zspage at a time, whose objects are freed or not meanwhile. */
+static void isolate_all(struct kunit *test, struct zsx_zspage *zspage, struct page **pages)
+{
+	unsigned int k;
+
+	for (k = 0; k < ZSX_MAX_PAGES; k++) {
+		pages[k] = zsx_zspage_page(zspage, k);
+		assert_isolate(test, pages[k]);
+	}
+	KUNIT_EXPECT_EQ(test, zspage->isolated, 0xffff);
+}
+
+static unsigned int longest_size(struct kunit *test)
+{
+	unsigned int c;
+
+	for (c = 0; c < zsx_classes.nr_classes; c++)
+		if (zsx_classes.geo[c].nr_pages == ZSX_MAX_PAGES)
+			return zsx_classes.geo[c].size;
+	kunit_skip(test, "the module's chain_limit is less than %u", ZSX_MAX_PAGES);
+	return 0;
+}
+
+static void all_pages_of_the_longest_zspage(struct kunit *test)
+{
+	const struct ending_param *param = test->param_value;
+	struct fixture *f = test->priv;
+	unsigned int k, size = longest_size(test);
+	struct page *pages[ZSX_MAX_PAGES];
+	struct zsx_zspage *zspage;
+	bool empty;
+
+	if (param->ending == BY_MIGRATION)
+		need_marks(test);
+	for (empty = false; ; empty = true) {
+		zspage = fill_zspage(test, size);
+		isolate_all(test, zspage, pages);
+		if (empty)
+			drop_all(f);
+		KUNIT_EXPECT_EQ(test, stats_of(f).pages, ZSX_MAX_PAGES);
+		/* In an order that is neither theirs nor the reverse. */
+		for (k = 0; k < ZSX_MAX_PAGES; k++) {
+			end_isolation(test, zspage, pages[k * 7 % ZSX_MAX_PAGES], param->ending);
+			expect_right(test);
+			KUNIT_EXPECT_EQ(test, stats_of(f).pages,
+					empty ? ZSX_MAX_PAGES - 1 - k : ZSX_MAX_PAGES);
+			expect_all_intact(test);
+		}
+		if (empty)
+			break;
+		drop_all(f);
+	}
+	expect_empty(test, "at the end");
+}
+
+/* === The pool's end ====================================================== */
+
+/* @is_begun: the page is about to be put back */
+struct late_putback {
+	struct task_struct *task;
+	struct page *page;
+	bool is_begun;
+	struct completion done;
+};
+
+static int put_back_late(void *data)
+{
+	struct late_putback *late = data;
+
+	msleep(100);
+	WRITE_ONCE(late->is_begun, true);
+	zsx_movable_ops.putback_page(late->page);
+	unlock_page(late->page);
+	put_page(late->page);
+	complete(&late->done);
+	return 0;
+}
+
+static void destroy_waits_for_isolated_pages(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	struct late_putback late = { .page = zsx_zspage_page(fill(test, 2424, 5), 1) };
+	struct task_struct *task;
+	bool was_begun;
+
+	init_completion(&late.done);
+	assert_isolate(test, late.page);
+	drop_all(f);
+	task = kthread_create(put_back_late, &late, "zsx_migrate/putback");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	*place_of_isolated(test, late.page) = NULL;
+	wake_up_process(task);
+	zsx_destroy_pool(f->pool);
+	was_begun = READ_ONCE(late.is_begun);
+	f->pool = NULL;
+	wait_for_completion(&late.done);
+	KUNIT_EXPECT_TRUE_MSG(test, was_begun, "the pool ended under an isolated page");
+}
+
+/* === Compaction ========================================================== */
+
+/* Objects move as far as there is something to win; isolated pages stay. */
+static void compaction_leaves_isolated_pages(struct kunit *test)
+{
+	const struct size_param *param = test->param_value;
+	struct fixture *f = test->priv;
+	unsigned int n = nr_objects_of(test), i, k, nr = 0;
+	struct zsx_zspage *zspages[4];
+	struct page *pages[8];
+	struct rnd_state rnd;
+
+	fill(test, param->size, 4 * n);
+	for (i = 0; i < ARRAY_SIZE(zspages); i++)
+		zspages[i] = zspage_of(&f->objs[i * n]);
+	for (i = 0; i < ARRAY_SIZE(pages); i++) {
+		k = i % 2 ? nr_pages_of(test) - 1 : 0;
+		if (i % 2 && !k)
+			continue;
+		pages[nr] = zsx_zspage_page(zspages[i / 2], k);
+		assert_isolate(test, pages[nr++]);
+	}
+	prandom_seed_state(&rnd, 5);
+	for (i = 0; i < 4 * n; i++)
+		if (prandom_u32_state(&rnd) % 4)
+			drop(f->pool, &f->objs[i]);
+
+	zsx_compact(f->pool);
+	expect_right(test);
+	expect_all_intact(test);
+	for (i = 0; i < nr; i++)
+		KUNIT_EXPECT_NE_MSG(test, page_private(pages[i]), 0, "page %u", i);
+	for (i = 0; i < ARRAY_SIZE(zspages); i++)
+		KUNIT_EXPECT_NE_MSG(test, zspages[i]->isolated, 0, "zspage %u", i);
+	for (i = 0; i < nr; i++)
+		put_back(test, pages[i]);
+	zsx_compact(f->pool);
+	expect_right(test);
+	expect_compact(test);
+	expect_all_intact(test);
+}
+
+/* A zspage of which nothing is left but an isolated page is in nobody's way. */
+static void compaction_passes_over_what_is_only_isolated(struct kunit *test)
+{
+	const struct size_param *param = test->param_value;
+	struct fixture *f = test->priv;
+	unsigned int c = zsx_lookup_class_index(f->pool, param->size);
+	struct zsx_class *class = &f->pool->classes[c];
+	unsigned int n = nr_objects_of(test), i;
+	unsigned long fewest;
+	struct page *page;
+
+	page = zsx_zspage_page(fill(test, param->size, 3 * n), nr_pages_of(test) - 1);
+	assert_isolate(test, page);
+	for (i = 0; i < 3 * n; i++)
+		if (i < n || i % 4)
+			drop(f->pool, &f->objs[i]);
+	zsx_compact(f->pool);
+	expect_right(test);
+	expect_all_intact(test);
+	spin_lock(&class->lock);
+	fewest = zsx_class_fewest_pages(class);
+	spin_unlock(&class->lock);
+	KUNIT_EXPECT_EQ(test, zsx_class_pages(class), fewest + 1);
+	KUNIT_EXPECT_EQ(test, zsx_class_zspages(class), 2);
+	put_back(test, page);
+	expect_compact(test);
+}
+
+/* No page can be won: none is, and none is got for it. */
+static void compaction_of_isolated_pages_alone_ends(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	unsigned int c = zsx_lookup_class_index(f->pool, 1776), k, i, nr = 0;
+	const struct zsx_geometry *geo = &zsx_classes.geo[c];
+	struct page *pages[4 * ZSX_MAX_PAGES];
+
+	fill(test, 1776, 4 * geo->nr_objects);
+	for (i = 0; i < 4; i++) {
+		for (k = 0; k < geo->nr_pages; k++) {
+			struct obj *o = &f->objs[i * geo->nr_objects];
+
+			pages[nr] = zsx_zspage_page(zspage_of(o), k);
+			assert_isolate(test, pages[nr++]);
+		}
+	}
+	for (i = 0; i < 4 * geo->nr_objects; i++)
+		if (i % 3)
+			drop(f->pool, &f->objs[i]);
+	KUNIT_EXPECT_EQ(test, zsx_compact(f->pool), 0);
+	KUNIT_EXPECT_EQ(test, stats_of(f).pages, nr);
+	expect_right(test);
+	expect_all_intact(test);
+	for (i = 0; i < nr; i++)
+		put_back(test, pages[i]);
+	zsx_compact(f->pool);
+	expect_right(test);
+	expect_compact(test);
+	expect_all_intact(test);
+}
+
+/* === Threads ============================================================= */
+
+/*
+ * A thread of a case.
+ * @objs, @nr_objs: its own part of the fixture's objects
+ * @nr_done: what it did, by its kind
+ * @wrong: what failed first, at @step
+ */
+struct worker {
+	struct race *race;
+	struct task_struct *task;
+	void (*once)(struct worker *w, struct rnd_state *rnd);
+	u32 *buf;
+	struct obj *objs;
+	unsigned int nr_objs;
+	u32 seed;
+	unsigned int step;
+	unsigned int nr_done;
+	unsigned int nr_refused;
+	const char *wrong;
+	struct completion done;
+};
+
+/* @deadline: in jiffies; all work so long; @size: of the objects; 0: any */
+struct race {
+	struct zsx_pool *pool;
+	unsigned int size;
+	unsigned long deadline;
+	struct worker workers[MAX_WORKERS];
+};
+
+/* Store, verify, hold open for a while, write anew and free, at random. */
+static void churn(struct worker *w, struct rnd_state *rnd)
+{
+	struct zsx_pool *pool = w->race->pool;
+	struct obj *o = &w->objs[prandom_u32_state(rnd) % w->nr_objs];
+	unsigned int len = w->race->size ?: 4 + (prandom_u32_state(rnd) % PAGE_SIZE & ~3U);
+	void *mem;
+
+	w->nr_done++;
+	if (!o->handle) {
+		if (!store(pool, o, len, prandom_u32_state(rnd), w->buf))
+			w->wrong = "an object could not be stored";
+		return;
+	}
+	mem = zsx_obj_read_begin(pool, o->handle, o->len, w->buf);
+	if (!mem) {
+		w->wrong = "an object could not be read";
+		return;
+	}
+	if (prandom_u32_state(rnd) % 1024 == 0)
+		schedule_timeout_uninterruptible(1);
+	if (!has_words(o, mem))
+		w->wrong = "an object is not intact";
+	zsx_obj_read_end(pool, o->handle, o->len, mem);
+
+	switch (prandom_u32_state(rnd) % 8) {
+	case 0 ... 2:
+		drop(pool, o);
+		break;
+	case 3:
+		o->seed = prandom_u32_state(rnd);
+		if (!rewrite(pool, o, w->buf))
+			w->wrong = "an object could not be written anew";
+	}
+}
+
+static void compact(struct worker *w, struct rnd_state *rnd)
+{
+	w->nr_done += !!zsx_compact(w->race->pool);
+}
+
+/*
+ * A page of one of @class's zspages, with a reference. One that is isolated is left
+ * alone: it may be replaced and freed at any time, as it is not the lock that keeps
+ * it.
+ */
+static struct page *some_page(struct zsx_class *class, struct rnd_state *rnd)
+{
+	unsigned int g, k, from = prandom_u32_state(rnd) % ZSX_NR_GROUPS;
+	unsigned int skip = prandom_u32_state(rnd) % 8;
+	struct zsx_zspage *zspage;
+	struct page *page = NULL;
+
+	spin_lock(&class->lock);
+	for (g = from; g < from + ZSX_NR_GROUPS && !page; g++) {
+		list_for_each_entry(zspage, &class->groups[g % ZSX_NR_GROUPS], list) {
+			k = prandom_u32_state(rnd) % class->geo->nr_pages;
+			if (!zsx_zspage_page(zspage, k) || zspage->isolated >> k & 1)
+				continue;
+			page = zsx_zspage_page(zspage, k);
+			if (!skip--)
+				break;
+		}
+	}
+	if (page)
+		get_page(page);
+	spin_unlock(&class->lock);
+	return page;
+}
+
+/* Migrate some page of the pool, or put it back; as the kernel does. */
+static void move_page(struct worker *w, struct rnd_state *rnd)
+{
+	struct zsx_pool *pool = w->race->pool;
+	unsigned int c = w->race->size ? zsx_lookup_class_index(pool, w->race->size) :
+					 prandom_u32_state(rnd) % pool->nr_classes;
+	struct page *dst = NULL, *page = some_page(&pool->classes[c], rnd);
+	int err = -EBUSY;
+
+	if (!page)
+		return;
+	if (!trylock_page(page))
+		goto put;
+	if (!zsx_movable_ops.isolate_page(page, ISOLATE_UNEVICTABLE)) {
+		w->nr_refused++;
+		goto unlock;
+	}
+	if (prandom_u32_state(rnd) % 4)
+		dst = alloc_page(GFP_KERNEL);
+	else
+		schedule();
+	if (dst) {
+		lock_page(dst);
+		err = zsx_movable_ops.migrate_page(dst, page, MIGRATE_SYNC);
+		unlock_page(dst);
+		put_page(dst);
+	}
+	if (err)
+		zsx_movable_ops.putback_page(page);
+	else
+		w->nr_done++;
+unlock:
+	unlock_page(page);
+put:
+	put_page(page);
+}
+
+static int run_worker(void *data)
+{
+	struct worker *w = data;
+	struct rnd_state rnd;
+
+	prandom_seed_state(&rnd, w->seed);
+	for (w->step = 0; !w->wrong && time_before(jiffies, w->race->deadline); w->step++) {
+		w->once(w, &rnd);
+		cond_resched();
+	}
+	complete(&w->done);
+	while (!kthread_should_stop())
+		schedule_timeout_interruptible(1);
+	return 0;
+}
+
+static const struct race_param {
+	const char *name;
+	unsigned int size;
+} races[] = {
+	{ "of 200 bytes", 200 }, { "of 1776 bytes", 1776 }, { "of 2424 bytes", 2424 },
+	{ "of a page", PAGE_SIZE }, { "of any length", 0 },
+};
+KUNIT_ARRAY_PARAM_DESC(races, races, name);
+
+/* Three that store and free, two that move pages, one that compacts. */
+static void threads_keep_their_objects(struct kunit *test)
+{
+	const struct race_param *param = test->param_value;
+	struct fixture *f = test->priv;
+	struct race *race = kunit_kzalloc(test, sizeof(*race), GFP_KERNEL);
+	unsigned int i, nr, migrated = 0;
+	struct zsx_pool_stats stats;
+
+	need_marks(test);
+	KUNIT_ASSERT_NOT_NULL(test, race);
+	race->pool = f->pool;
+	race->size = param->size;
+	for (i = 0; i < MAX_WORKERS; i++) {
+		struct worker *w = &race->workers[i];
+
+		w->race = race;
+		w->once = i < 3 ? churn : i < 5 ? move_page : compact;
+		w->seed = i + 1;
+		w->nr_objs = 200;
+		w->objs = f->objs + i * 200;
+		w->buf = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, w->buf);
+		init_completion(&w->done);
+	}
+	race->deadline = jiffies + HZ;
+	for (nr = 0; nr < MAX_WORKERS; nr++) {
+		struct worker *w = &race->workers[nr];
+
+		w->task = kthread_run(run_worker, w, "zsx_migrate/%u", nr);
+		if (IS_ERR(w->task))
+			break;
+	}
+	for (i = 0; i < nr; i++) {
+		struct worker *w = &race->workers[i];
+
+		wait_for_completion(&w->done);
+		kthread_stop(w->task);
+		KUNIT_EXPECT_NULL_MSG(test, w->wrong, "%s: thread %u, seed %u, step %u",
+				      w->wrong, i, w->seed, w->step);
+		migrated += w->once == move_page ? w->nr_done : 0;
+	}
+	KUNIT_ASSERT_EQ(test, nr, MAX_WORKERS);
+
+	expect_right(test);
+	expect_all_intact(test);
+	stats = stats_of(f);
+	kunit_info(test, "%llu mallocs, %llu migrated, %llu refused, %llu copies, %llu compacted, %llu retries",
+		   stats.mallocs, stats.pages_migrated, stats.migrations_refused,
+		   stats.objects_copied, stats.pages_compacted, stats.pins_retried);
+	KUNIT_EXPECT_EQ(test, stats.pages_migrated, migrated);
+	KUNIT_EXPECT_GT_MSG(test, migrated, 0, "no page was migrated");
+	zsx_compact(f->pool);
+	expect_right(test);
+	expect_compact(test);
+	expect_all_intact(test);
+	drop_all(f);
+	expect_empty(test, "at the end");
+}
+
+static struct kunit_case migrate_cases[] = {
+	KUNIT_CASE_PARAM(page_moves_under_its_objects, sizes_gen_params),
+	KUNIT_CASE(migration_leaves_references_right),
+	KUNIT_CASE(putback_leaves_all_as_before),
+	KUNIT_CASE_PARAM(page_of_object_in_use_is_busy, sizes_gen_params),
+	KUNIT_CASE(refused_page_moves_later),
+	KUNIT_CASE(page_of_zspage_being_moved_is_again),
+	KUNIT_CASE(page_without_zspage_is_refused),
+	KUNIT_CASE(page_that_was_given_back_is_refused),
+	KUNIT_CASE(page_that_names_a_zspage_without_it_is_refused),
+	KUNIT_CASE(page_that_names_a_dead_zspage_is_refused),
+	KUNIT_CASE(page_isolated_twice_is_isolated_once),
+	KUNIT_CASE_PARAM(last_end_of_isolation_ends_the_zspage, endings_gen_params),
+	KUNIT_CASE(two_isolations_end_in_every_order),
+	KUNIT_CASE(zspage_without_any_slot_is_used_again),
+	KUNIT_CASE_PARAM(all_pages_of_the_longest_zspage, endings_gen_params),
+	KUNIT_CASE(destroy_waits_for_isolated_pages),
+	KUNIT_CASE_PARAM(compaction_leaves_isolated_pages, sizes_gen_params),
+	KUNIT_CASE_PARAM(compaction_passes_over_what_is_only_isolated, sizes_gen_params),
+	KUNIT_CASE(compaction_of_isolated_pages_alone_ends),
+	KUNIT_CASE_PARAM_ATTR(threads_keep_their_objects, races_gen_params,
+			      { .speed = KUNIT_SPEED_SLOW }),
+	{}
+};
+
+static struct kunit_suite migrate_suite = {
+	.name = "zsx_migrate",
+	.init = migrate_init,
+	.test_cases = migrate_cases,
+};
+kunit_test_suite(migrate_suite);

@@ -1,3 +1,0 @@
-// SPDX-License-Identifier: GPL-2.0-only
-/* The client as it is, compiled for zsx by "-include zsx_zsmalloc.h" in Kbuild. */
-#include "zsmalloc_client_new.c"
