@@ -6,8 +6,15 @@ KDIR ?= /lib/modules/$(shell uname -r)/build
 
 .DEFAULT_GOAL := modules
 
-modules clean: | $(KDIR)/Makefile
+modules: | $(KDIR)/Makefile
 	$(MAKE) -C $(KDIR) M=$(CURDIR) $@
+
+# For whatever kernel it was built.
+clean:
+	find . -name .git -prune -o \( -name '*.o' -o -name '*.ko' -o -name '*.mod' \
+		-o -name '*.mod.c' -o -name '.*.cmd' -o -name '.*.d' -o -name modules.order \
+		-o -name Module.symvers \) -type f -exec rm -f {} +
+	$(MAKE) -sC tests/user $@
 
 $(KDIR)/Makefile:
 	@echo "No kernel headers in $(KDIR)."
@@ -18,7 +25,7 @@ setup:
 	@scripts/setup
 
 demo: setup
-	@scripts/demo
+	@scripts/demo --kernel $(or $(KERNEL),6.1)
 
 check: setup
 	@scripts/check $(SUITES)
@@ -32,14 +39,21 @@ selftests: setup
 density: setup
 	@scripts/density --kernel $(or $(KERNEL),uml)
 
+torture: setup
+	@scripts/torture --minutes $(or $(MINUTES),20) $(if $(KERNEL),--kernel $(KERNEL)) \
+		$(if $(SEED),--seed $(SEED))
+
 help:
-	@echo 'make [KDIR=DIR]           build zsxmalloc.ko for the running kernel, or that of DIR'
+	@echo 'make [KDIR=DIR]           build zsxmalloc.ko (and test modules, in tests/) for the'
+	@echo '                          running kernel, or that of DIR'
 	@echo 'make clean                remove what a build here left'
-	@echo 'make demo                 store real files through zsx, on Linux 6.1 in QEMU'
+	@echo 'make demo [KERNEL=6.12]   store real files through zsx, on 6.1, 6.12 or uml'
 	@echo 'make check [SUITES=...]   all tests, or these (see scripts/check --list)'
 	@echo 'make kunit [ARCH=x86_64]  the KUnit tests, in UML or in QEMU'
 	@echo 'make selftests [KERNEL=6.12]  the kselftests on 6.1, 6.12 or uml'
 	@echo 'make density [KERNEL=6.1]  bytes held per 10,000 stored, full to thinned out'
+	@echo 'make torture [MINUTES=20] [KERNEL=6.12] [SEED=1]  checked objects while everything'
+	@echo '                          moves; on each kernel unless told'
 	@echo 'make setup                install through apt what these need (they call it)'
 
-.PHONY: modules clean setup demo check kunit selftests density help
+.PHONY: modules clean setup demo check kunit selftests density torture help
