@@ -67,17 +67,6 @@ static inline void compat_page_mark_movable(struct page *page,
 	__SetPageMovable(page, ops);
 }
 
-/* The lock is free: who scans for movable pages takes it of marked ones alone. */
-static inline void
-compat_page_mark_fresh_movable(struct page *page,
-			       const struct movable_operations *ops)
-{
-	if (WARN_ON_ONCE(!trylock_page(page)))
-		return;
-	__SetPageMovable(page, ops);
-	unlock_page(page);
-}
-
 /* @page is locked. A page that is kept by others must not name our operations. */
 static inline void compat_page_moved_away(struct page *page)
 {
@@ -101,17 +90,25 @@ static inline void compat_page_mark_movable(struct page *page,
 	SetPageMovableOps(page);
 }
 
-static inline void
-compat_page_mark_fresh_movable(struct page *page,
-			       const struct movable_operations *ops)
-{
-	compat_page_mark_movable(page, ops);
-}
-
 static inline void compat_page_moved_away(struct page *page)
 {
 }
 #endif
+
+/*
+ * Mark a page that was just allocated. Its lock is free, as who scans for movable pages
+ * takes it of marked ones alone, and orders what the page holds before the mark.
+ */
+static inline bool
+compat_page_mark_fresh_movable(struct page *page,
+			       const struct movable_operations *ops)
+{
+	if (WARN_ON_ONCE(!trylock_page(page)))
+		return false;
+	compat_page_mark_movable(page, ops);
+	unlock_page(page);
+	return true;
+}
 
 /*
  * v6.7: shrinkers are allocated, and bear a pointer of their owner's. Before, they

@@ -156,6 +156,9 @@ struct zsx_zspage *zsx_pin_object(struct zsx_pool *pool, unsigned long handle,
 	zsx_location_t loc;
 	bool retried = false;
 
+	/* A reader that interrupted a mover would wait for ever. */
+	if (ZSX_DEBUG)
+		WARN_ON_ONCE(!in_task());
 	if (WARN_ONCE(IS_ERR_OR_NULL(h), "zsx: access by no handle\n"))
 		return NULL;
 

@@ -282,7 +282,7 @@ void zsx_unmap_object(struct zsx_pool *pool, unsigned long handle);
  * @pool: the pool
  *
  * Handles stay valid, and objects in use stay where they are. With none in use, and
- * memory for a page or two, each class ends with as few pages and zspages as its
+ * memory for a few pages, each class ends with as few pages and zspages as its
  * objects need. A pool is compacted by one caller at a time: another one returns at
  * once. The pool's shrinker does the same when memory is short.
  *

@@ -23,15 +23,24 @@
 /* How many zspages of a list are looked at, to find a good one that isn't busy. */
 #define LOOK_AT		16
 
-/* So many pages that the source gave are kept for the destination to grow. */
-#define HAND		2
+/*
+ * So many pages that the source gave are kept for the destination to grow. At most
+ * three objects of a class that needs it touch a page, and three pages hold them.
+ */
+#define HAND		3
+
+/* More pages than there are, with room for sums. */
+#define ALL_PAGES	(LONG_MAX / 2)
 
 /**
  * struct compaction - a class being compacted
  * @class: the class
  * @hand: pages for a destination to grow: the source gave them, or they were got
  * @nr_hand: how many
- * @needs_page: the last unit could have gone on with a page in hand
+ * @may_grow: in this unit, the destination
+ * @needs_page: the last unit could do more with a page more in hand
+ * @no_memory: there was none for @hand: only present slots are filled from here on
+ * @busy: the last unit gave up because somebody came first
  * @nr_copied: objects moved
  * @nr_emptied: pages that lost their last object
  * @nr_ended: zspages that did
@@ -43,7 +52,10 @@ struct compaction {
 	struct zsx_class *class;
 	struct page *hand[HAND];
 	unsigned int nr_hand;
+	bool may_grow;
 	bool needs_page;
+	bool no_memory;
+	bool busy;
 	unsigned long nr_copied;
 	unsigned long nr_emptied;
 	unsigned long nr_ended;
@@ -82,7 +94,8 @@ static bool has_more(const struct zsx_zspage *a, const struct zsx_zspage *b)
 
 /*
  * The best of the first LOOK_AT zspages of a group, or of the last if @from_tail,
- * and @best. One with a pin can't be a source, and is no loss as a destination.
+ * and @best. One with a pin can't be a source, and is no loss as a destination; one
+ * with an isolated page gives no page as a source, and is about to change.
  */
 static struct zsx_zspage *
 best_of(struct compaction *c, unsigned int group, bool from_tail,
@@ -98,10 +111,9 @@ best_of(struct compaction *c, unsigned int group, bool from_tail,
 		struct zsx_zspage *zspage = list_entry(at, struct zsx_zspage, list);
 
 		at = from_tail ? at->prev : at->next;
-		/* Without objects: a page of it is isolated. */
-		if (zspage == except || !zspage->nr_inuse)
+		if (zspage == except)
 			continue;
-		if (atomic_read(&zspage->pins))
+		if (zspage->isolated || atomic_read(&zspage->pins))
 			c->nr_busy++;
 		else if (!best || better(zspage, best))
 			best = zspage;
@@ -123,24 +135,25 @@ static struct zsx_zspage *find_destination(struct compaction *c)
 
 /*
  * Of the lowest group that has one; or of the growable ones, which may have any
- * number of objects, one with fewer.
+ * number of objects, one with fewer. One with more than the destination would become
+ * the destination, and needs a page to be that: then only if there is no other.
  */
 static struct zsx_zspage *find_source(struct compaction *c,
 				      const struct zsx_zspage *destination)
 	__must_hold(&c->class->lock)
 {
-	struct zsx_zspage *zspage = NULL;
+	struct zsx_zspage *roomy = NULL, *best;
 	unsigned int group;
 
-	for (group = 0; group < ZSX_NR_RATIOS && !zspage; group++)
-		zspage = best_of(c, group, true, lies_higher, NULL, destination);
-	return best_of(c, ZSX_GROWABLE, true, has_fewer, zspage, destination);
+	for (group = 0; group < ZSX_NR_RATIOS && !roomy; group++)
+		roomy = best_of(c, group, true, lies_higher, NULL, destination);
+	best = best_of(c, ZSX_GROWABLE, true, has_fewer, roomy, destination);
+	if (roomy && best->nr_inuse > destination->nr_inuse)
+		return roomy;
+	return best;
 }
 
-/*
- * The page of @zspage that the fewest objects touch: those that are isolated, and
- * can't be won, come last.
- */
+/* The page of @zspage that the fewest objects touch. */
 static unsigned int cheapest_page(const struct zsx_geometry *geo,
 				  const struct zsx_zspage *zspage)
 {
@@ -151,8 +164,6 @@ static unsigned int cheapest_page(const struct zsx_geometry *geo,
 						       zsx_slots_on_page(geo, i));
 		unsigned int nr = zsx_slots_count(users);
 
-		if (nr && zspage->isolated >> i & 1)
-			nr = ZSX_MAX_OBJECTS;
 		if (nr && nr < fewest) {
 			fewest = nr;
 			best = i;
@@ -210,8 +221,10 @@ static struct zsx_slots free_slots(const struct zsx_zspage *zspage)
 static bool grow(struct compaction *c, struct zsx_zspage *zspage)
 	__must_hold(&c->class->lock)
 {
+	if (!c->may_grow)
+		return false;
 	if (!c->nr_hand) {
-		c->needs_page = true;
+		c->needs_page = !c->no_memory;
 		return false;
 	}
 	zsx_zspage_install(c->class, zspage, c->hand[--c->nr_hand]);
@@ -241,10 +254,10 @@ static unsigned int count_room(const struct compaction *c,
 }
 
 /*
- * Whether a unit may begin: the objects in @objects find room in @slots of @zspage,
- * with the pages in hand, or fill all that is free there. If another page may help,
- * nothing is moved before it is had: else there would be a page more than before,
- * should memory be short.
+ * Whether a unit may begin. The destination may grow if the objects in @objects find
+ * room in @slots of @zspage with the pages in hand, or fill all that is free there:
+ * else there would be a page more than before, should memory be short. If another page
+ * may help, it is got first; if there is none, present slots are filled without.
  */
 static bool may_begin(struct compaction *c, const struct zsx_zspage *zspage,
 		      struct zsx_slots objects, struct zsx_slots slots)
@@ -252,7 +265,8 @@ static bool may_begin(struct compaction *c, const struct zsx_zspage *zspage,
 	unsigned int nr_free = zsx_slots_count(zsx_slots_without(slots, zspage->inuse));
 	unsigned int nr = min(zsx_slots_count(objects), nr_free);
 
-	c->needs_page = c->nr_hand < HAND && count_room(c, zspage, slots) < nr;
+	c->may_grow = c->nr_hand == HAND || count_room(c, zspage, slots) >= nr;
+	c->needs_page = !c->may_grow && !c->no_memory;
 	return !c->needs_page;
 }
 
@@ -321,12 +335,16 @@ static bool is_compact(const struct zsx_class *class)
 	       zspages <= fewest;
 }
 
-/* Keep what came loose in hand as far as there is room, give the rest back. */
+/*
+ * Keep what came loose in hand as far as there is room, give the rest back. Memory that
+ * went bad goes back, to be put aside.
+ */
 static void keep_or_free(struct compaction *c, struct zsx_loose *loose)
 {
 	c->nr_emptied += loose->nr_pages;
 	c->nr_ended += !!loose->dead;
-	while (loose->nr_pages && c->nr_hand < HAND)
+	while (loose->nr_pages && c->nr_hand < HAND &&
+	       !PageHWPoison(loose->pages[loose->nr_pages - 1]))
 		c->hand[c->nr_hand++] = loose->pages[--loose->nr_pages];
 	c->freed += loose->nr_pages;
 	zsx_loose_free(loose);
@@ -345,6 +363,7 @@ static bool compact_unit(struct compaction *c)
 	unsigned long before = c->nr_copied;
 
 	c->needs_page = false;
+	c->busy = false;
 	spin_lock(&class->lock);
 	if (is_compact(class))
 		goto unlock;
@@ -358,7 +377,7 @@ static bool compact_unit(struct compaction *c)
 		swap(from, to);
 
 	if (!zsx_try_write_pin(from)) {
-		c->nr_busy++;
+		c->busy = true;
 		goto unlock;
 	}
 	if (from == to) {
@@ -367,13 +386,14 @@ static bool compact_unit(struct compaction *c)
 		move_between(c, from, to);
 		zsx_unpin(to);
 	} else {
-		c->nr_busy++;
+		c->busy = true;
 	}
 	zsx_write_unpin(from);
 	if (c->nr_copied != before)
 		zsx_settle(class, from, 0, class->geo->nr_pages - 1, &loose);
 unlock:
 	spin_unlock(&class->lock);
+	c->nr_busy += c->busy;
 	keep_or_free(c, &loose);
 	return c->nr_copied != before;
 }
@@ -382,17 +402,21 @@ unlock:
  * A page for a destination to grow when the source hasn't given one yet. Nothing
  * is reclaimed for it, and no reserve is touched: compaction may be reclaim.
  */
-static bool take_in_hand(struct compaction *c)
+static void take_in_hand(struct compaction *c)
 {
-	struct page *page = zsx_page_alloc(GFP_NOWAIT | __GFP_NOMEMALLOC |
-					   __GFP_NOWARN | __GFP_HIGHMEM,
-					   NUMA_NO_NODE);
+	struct page *page;
 
-	if (!page)
-		return false;
+	if (c->nr_hand == HAND)
+		return;
+	page = zsx_page_alloc(GFP_NOWAIT | __GFP_NOMEMALLOC | __GFP_NOWARN |
+			      __GFP_HIGHMEM, NUMA_NO_NODE);
+
+	if (!page) {
+		c->no_memory = true;
+		return;
+	}
 	c->hand[c->nr_hand++] = page;
 	c->freed--;
-	return true;
 }
 
 static void empty_hand(struct compaction *c)
@@ -420,7 +444,7 @@ static unsigned long max_units(struct zsx_class *class)
 
 	spin_lock(&class->lock);
 	units = is_compact(class) ? 0 : 2 * zsx_class_pages(class) +
-					zsx_class_zspages(class);
+					zsx_class_zspages(class) + 2 * HAND;
 	spin_unlock(&class->lock);
 	return units;
 }
@@ -434,7 +458,9 @@ static long compact_class(struct zsx_class *class, long wanted)
 	while (units-- && c.freed < wanted) {
 		bool moved = compact_unit(&c);
 
-		if (c.needs_page ? !take_in_hand(&c) : !moved)
+		if (c.needs_page)
+			take_in_hand(&c);
+		else if (!moved && !c.busy)
 			break;
 		cond_resched();
 	}
@@ -446,17 +472,17 @@ static long compact_class(struct zsx_class *class, long wanted)
 /* === The pool ============================================================ */
 
 /*
- * Compact class after class until @wanted pages are free. Where a reader was in the
- * way a page got may be more than the pages freed: none, then.
+ * Compact class after class until @wanted pages are free. A class that others change
+ * meanwhile may end with a page more than it had; the sum is none at least.
  */
-static unsigned long compact_pool(struct zsx_pool *pool, unsigned long wanted)
+static unsigned long compact_pool(struct zsx_pool *pool, long wanted)
 {
 	long freed = 0;
 	unsigned int i;
 
 	if (atomic_cmpxchg_acquire(&pool->compacting, 0, 1))
 		return 0;
-	for (i = pool->nr_classes; i-- && freed < (long)wanted; )
+	for (i = pool->nr_classes; i-- && freed < wanted; )
 		freed += compact_class(&pool->classes[i], wanted - freed);
 	freed = max(freed, 0L);
 	atomic_long_add(freed, &pool->compaction[ZSX_PAGES_COMPACTED]);
@@ -466,7 +492,7 @@ static unsigned long compact_pool(struct zsx_pool *pool, unsigned long wanted)
 
 unsigned long zsx_compact(struct zsx_pool *pool)
 {
-	return compact_pool(pool, LONG_MAX);
+	return compact_pool(pool, ALL_PAGES);
 }
 EXPORT_SYMBOL_GPL(zsx_compact);
 
@@ -499,7 +525,9 @@ static unsigned long shrinker_scan(struct shrinker *shrinker,
 {
 	struct zsx_pool *pool = compat_shrinker_private(shrinker);
 
-	return compact_pool(pool, sc->nr_to_scan) ?: SHRINK_STOP;
+	long wanted = min_t(unsigned long, sc->nr_to_scan, ALL_PAGES);
+
+	return compact_pool(pool, wanted) ?: SHRINK_STOP;
 }
 
 /* A pool works without one. */

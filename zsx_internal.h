@@ -37,16 +37,16 @@
  *                           v
  *                       not linked  <-------------------+
  *                           |                           |
- *    malloc: first page,    |                           | free: last object,
- *    first object           v                           | last page taken out
+ *    malloc: first page,    |                           | free, compaction or the end of
+ *    first object           v                           | an isolation: nothing is left
  *                  one of the live states --------------+
  *
  *    room (10 lists)   a free present slot
  *    growable          none, but pages are missing
  *    full              all slots are in use
  *
- * Of these three a zspage is in the one that its slots say, after each malloc and
- * free (regroup()): malloc fills room up, and makes room of a growable zspage by a
+ * Of these three a zspage is in the one that its slots say, after each malloc, free and
+ * move of an object (regroup()): malloc fills room up, and makes room of a growable zspage by a
  * page; free makes room, or takes a page with the room that was on it. Where a page
  * holds one object, malloc goes to growable or full at once.
  *
@@ -428,7 +428,7 @@ void zsx_shrinker_remove(struct zsx_pool *pool);
 extern const struct movable_operations zsx_movable_ops;
 extern bool zsx_movable;	/* pages can be migrated; constant after module init */
 
-void zsx_page_mark_movable(struct page *page);
+bool zsx_page_mark_movable(struct page *page);
 void zsx_migrate_init(void);
 void zsx_migrate_exit(void);
 

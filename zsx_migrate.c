@@ -59,10 +59,12 @@ static bool isolate_page(struct page *page, isolate_mode_t mode)
 	zspage = zspage_of_page(page); /* Pairs with zsx_zspage_install(), take_out(). */
 	if (!zspage)
 		goto unlock_rcu;
-	class = READ_ONCE(zspage->class); /* Pairs with zsx_zspage_alloc(). */
+	class = READ_ONCE(zspage->class); /* Ordered by the address. */
 
 	spin_lock(&class->lock);
-	if (zspage->group != ZSX_NOT_LINKED && zspage->class == class) {
+	/* Of another class by now? Pairs with zsx_zspage_alloc(). Else ours to judge. */
+	if (smp_load_acquire(&zspage->class) == class &&
+	    zspage->group != ZSX_NOT_LINKED) {
 		i = index_of(class->geo, zspage, page);
 		if (i >= 0) {
 			zspage->isolated |= 1U << i;
@@ -191,10 +193,10 @@ module_param_cb(movable, &movable_param, NULL, 0444);
 MODULE_PARM_DESC(movable,
 		 "auto (default): pages can be migrated if the kernel can and in-tree zsmalloc doesn't own the page type; off: they can't, and zsmalloc can be loaded later. Reads as what it is: on or off.");
 
-void zsx_page_mark_movable(struct page *page)
+/* Mark a page that is in no zspage yet. */
+bool zsx_page_mark_movable(struct page *page)
 {
-	if (zsx_movable)
-		compat_page_mark_fresh_movable(page, &zsx_movable_ops);
+	return !zsx_movable || compat_page_mark_fresh_movable(page, &zsx_movable_ops);
 }
 
 void __init zsx_migrate_init(void)

@@ -2,8 +2,8 @@
 /*
  * zsx_zspage.c - one zspage: its pages, its slots, its place among the others
  *
- * A zspage is sparse: a page is held only while a live object touches it. All
- * that changes a zspage goes through four functions under class->lock:
+ * A zspage is sparse: a page is held only while a live object touches it. Pages come
+ * and go, and slots are taken and lost, by four functions under class->lock:
  *
  *   zsx_zspage_install()  a page comes in
  *   zsx_zspage_take()     a slot gets an object
@@ -166,7 +166,10 @@ struct page *zsx_page_alloc(gfp_t gfp, int nid)
 	if (!page)
 		return NULL;
 	/* page->private is 0: who finds the mark finds no zspage yet. */
-	zsx_page_mark_movable(page);
+	if (!zsx_page_mark_movable(page)) {
+		__free_page(page);
+		return NULL;
+	}
 	compat_count_zspage_page(page, 1);
 	return page;
 }
@@ -233,8 +236,11 @@ void zsx_zspage_install(struct zsx_class *class, struct zsx_zspage *zspage,
 
 	lockdep_assert_held(&class->lock);
 
-	/* Pair with zspage_of_page() and index_of(). */
-	WRITE_ONCE(page->private, (unsigned long)zspage);
+	/*
+	 * Release: zspage->class is seen by who finds it by the page. Pair with
+	 * zspage_of_page() and index_of().
+	 */
+	smp_store_release(&page->private, (unsigned long)zspage);
 	WRITE_ONCE(zspage->pages[i], page);
 	class->pages_brought++;
 	atomic_long_inc(&class->pool->nr_pages);

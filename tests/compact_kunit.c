@@ -919,6 +919,32 @@ static void expect_no_page_more(struct kunit *test, struct zsx_class *class,
 			    class->geo->size, a, b);
 }
 
+/*
+ * One zspage has one free slot on the page that it has, and the other two objects: with
+ * no page to be had, one of them moves.
+ */
+static void short_memory_fills_present_slots(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	unsigned int c, nr = 0;
+
+	for (c = 0; c < f->pool->nr_classes; c++) {
+		struct zsx_class *class = &f->pool->classes[c];
+		unsigned int on_first = slots_on_first_pages(class->geo, 1);
+		u64 copied = stats_of(f).objects_copied;
+
+		if (class->geo->nr_pages == 1 || on_first < 4)
+			continue;
+		nr++;
+		drop_all(f);
+		fill_two(test, class, on_first - 1, 2);
+		compact_short(test, 0);
+		KUNIT_EXPECT_EQ_MSG(test, stats_of(f).objects_copied, copied + 1,
+				    "class of %u bytes", class->geo->size);
+	}
+	KUNIT_EXPECT_GT(test, nr, 0);
+}
+
 static void memory_that_ends_costs_no_page(struct kunit *test)
 {
 	const unsigned int *allowed = test->param_value;
@@ -1054,7 +1080,10 @@ static void shrinker_counts_nothing_as_empty(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, count(test), SHRINK_EMPTY);
 }
 
-static const unsigned long scan_sizes[] = { 1, 2, 7, 30, 100 };
+static const unsigned long scan_sizes[] = {
+	1, 2, 7, 30, 100,
+	1UL + LONG_MAX,	/* negative, were it a long */
+};
 
 static void scan_desc(const unsigned long *nr, char *desc)
 {
@@ -1291,6 +1320,7 @@ static struct kunit_case compact_cases[] = {
 	KUNIT_CASE(readers_everywhere_leave_all_as_it_is),
 	KUNIT_CASE(zspage_with_a_page_being_migrated_is_passed_over),
 	KUNIT_CASE_PARAM(short_memory_costs_no_page, shortages_gen_params),
+	KUNIT_CASE(short_memory_fills_present_slots),
 	KUNIT_CASE_PARAM(memory_that_ends_costs_no_page, pages_to_be_had_gen_params),
 	KUNIT_CASE(pages_are_asked_for_without_reclaim),
 	KUNIT_CASE(compaction_while_one_runs_does_nothing),
