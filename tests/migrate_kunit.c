@@ -19,16 +19,10 @@
 #include <kunit/test.h>
 
 #include "../zsx_internal.h"
+#include "objects.h"
 
 #define MAX_OBJS	1024
 #define MAX_WORKERS	6
-
-/* An object of the test; @handle is 0: there is none. */
-struct obj {
-	unsigned long handle;
-	unsigned int len;
-	u32 seed;
-};
 
 /*
  * @isolated: pages to be put back if a case fails half-way
@@ -44,72 +38,9 @@ struct fixture {
 
 /* === Objects ============================================================= */
 
-static struct zsx_zspage *zspage_of(const struct obj *o)
-{
-	return zsx_zspage_of(zsx_location_read(zsx_handle_of(o->handle)));
-}
-
 static u64 location_of(const struct obj *o)
 {
 	return zsx_location_read(zsx_handle_of(o->handle)).v;
-}
-
-static unsigned int slot_of(const struct obj *o)
-{
-	return zsx_location_index(ZSX_LAYOUT,
-				  zsx_location_read(zsx_handle_of(o->handle)));
-}
-
-static u32 word(const struct obj *o, unsigned int i)
-{
-	return (o->seed ^ i * 0x9e3779b1) * 0x85ebca6b;
-}
-
-static bool has_words(const struct obj *o, const u32 *words)
-{
-	unsigned int i;
-
-	for (i = 0; i < o->len / sizeof(*words); i++)
-		if (words[i] != word(o, i))
-			return false;
-	return true;
-}
-
-static bool is_intact(struct zsx_pool *pool, const struct obj *o, u32 *buf)
-{
-	void *mem = zsx_obj_read_begin(pool, o->handle, o->len, buf);
-	bool ok = mem && has_words(o, mem);
-
-	zsx_obj_read_end(pool, o->handle, o->len, mem);
-	return ok;
-}
-
-static bool rewrite(struct zsx_pool *pool, const struct obj *o, u32 *buf)
-{
-	unsigned int i;
-
-	for (i = 0; i < o->len / sizeof(*buf); i++)
-		buf[i] = word(o, i);
-	return !zsx_obj_write(pool, o->handle, buf, o->len);
-}
-
-/* Store an object; false: zsx_malloc() or zsx_obj_write() failed. */
-static bool store(struct zsx_pool *pool, struct obj *o, unsigned int len, u32 seed,
-		  u32 *buf)
-{
-	unsigned long handle = zsx_malloc(pool, len, GFP_KERNEL | __GFP_MOVABLE,
-					  NUMA_NO_NODE);
-
-	if (IS_ERR_VALUE(handle))
-		return false;
-	*o = (struct obj) { .handle = handle, .len = len, .seed = seed };
-	return rewrite(pool, o, buf);
-}
-
-static void drop(struct zsx_pool *pool, struct obj *o)
-{
-	zsx_free(pool, o->handle);
-	o->handle = 0;
 }
 
 static void assert_store(struct kunit *test, unsigned int i, unsigned int len)

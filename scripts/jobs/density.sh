@@ -50,7 +50,7 @@ row "three quarters freed" || exit
 echo compact >$dir/do || exit
 row "the last, compacted" || exit
 cat /sys/kernel/debug/zsx/zsx_density/stats
-awk '$NF != 0 && $1 != "Total" && NR > 1 { print "not compact: " $0 }' \
+awk 'NF && $NF != 0 && $1 != "Total" && NR > 1 { print "not compact: " $0 }' \
 	/sys/kernel/debug/zsx/zsx_density/classes
 echo reset >$dir/do || exit
 [ "$(value objects) $(value pages) $(value mismatches)" = "0 0 0" ] || exit
