@@ -12,6 +12,7 @@
 #include <linux/delay.h>
 #include <linux/err.h>
 #include <linux/kthread.h>
+#include <linux/moduleparam.h>
 #include <linux/prandom.h>
 
 #include <kunit/static_stub.h>
@@ -22,6 +23,11 @@
 
 #define MAX_OBJS	2048
 #define MAX_WORKERS	5
+
+static unsigned int class_step = 1;
+module_param(class_step, uint, 0444);
+MODULE_PARM_DESC(class_step,
+		 "zsx_compact's cases look at each n-th class: for emulated machines (default 1: all)");
 
 /* A scan may free so many more than it was asked for: a zspage's, and those in hand. */
 #define SCAN_SLACK	(ZSX_MAX_PAGES + 2)
@@ -124,6 +130,7 @@ static int compact_init(struct kunit *test)
 {
 	struct fixture *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
 
+	class_step = max(class_step, 1U);
 	KUNIT_ASSERT_NOT_NULL(test, f);
 	f->objs = kunit_kcalloc(test, MAX_OBJS, sizeof(*f->objs), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, f->objs);
@@ -287,7 +294,7 @@ static void class_ends_with_fewest_pages(struct kunit *test)
 	struct fixture *f = test->priv;
 	unsigned int c;
 
-	for (c = 0; c < f->pool->nr_classes; c++) {
+	for (c = 0; c < f->pool->nr_classes; c += class_step) {
 		fill_and_thin(test, c, param->how, false);
 		zsx_compact(f->pool);
 		expect_compact(test, c);
@@ -299,7 +306,7 @@ static void fewest_pages_are_the_core_s(struct kunit *test)
 	struct fixture *f = test->priv;
 	unsigned int c;
 
-	for (c = 0; c < f->pool->nr_classes; c++) {
+	for (c = 0; c < f->pool->nr_classes; c += class_step) {
 		struct zsx_class *class = &f->pool->classes[c];
 		unsigned int i;
 
@@ -329,7 +336,7 @@ static void objects_keep_their_bytes(struct kunit *test)
 	struct fixture *f = test->priv;
 	unsigned int c;
 
-	for (c = 0; c < f->pool->nr_classes; c++) {
+	for (c = 0; c < f->pool->nr_classes; c += class_step) {
 		fill_and_thin(test, c, param->how, true);
 		zsx_compact(f->pool);
 		expect_all_intact(test);
@@ -342,7 +349,7 @@ static void counters_tell_what_was_done(struct kunit *test)
 	struct fixture *f = test->priv;
 	unsigned int c;
 
-	for (c = 0; c < f->pool->nr_classes; c++) {
+	for (c = 0; c < f->pool->nr_classes; c += class_step) {
 		unsigned int nr = fill_and_thin(test, c, param->how, false);
 		unsigned long pages = zsx_get_total_pages(f->pool);
 		struct zsx_pool_stats before = stats_of(f), after;
@@ -377,7 +384,7 @@ static void second_compaction_does_nothing(struct kunit *test)
 	struct fixture *f = test->priv;
 	unsigned int c;
 
-	for (c = 0; c < f->pool->nr_classes; c++) {
+	for (c = 0; c < f->pool->nr_classes; c += class_step) {
 		struct zsx_pool_stats before, after;
 
 		fill_and_thin(test, c, param->how, false);
@@ -590,7 +597,7 @@ static void object_in_use_stays_where_it_is(struct kunit *test)
 	unsigned int c;
 
 	KUNIT_ASSERT_NOT_NULL(test, r.copy);
-	for (c = 0; c < f->pool->nr_classes; c++) {
+	for (c = 0; c < f->pool->nr_classes; c += class_step) {
 		if (!fill_and_thin(test, c, param->how, true))
 			continue;
 		KUNIT_ASSERT_TRUE(test, begin_to_read(f, &r, 0));
@@ -614,7 +621,7 @@ static void object_in_use_costs_no_page(struct kunit *test)
 	unsigned int c, nr_busy = 0;
 
 	KUNIT_ASSERT_NOT_NULL(test, r.copy);
-	for (c = 0; c < f->pool->nr_classes; c++) {
+	for (c = 0; c < f->pool->nr_classes; c += class_step) {
 		struct zsx_class *class = &f->pool->classes[c];
 		struct zsx_pool_stats before, after;
 		unsigned long freed;
@@ -775,7 +782,7 @@ static void short_memory_costs_no_page(struct kunit *test)
 	struct fixture *f = test->priv;
 	unsigned int c, nr_calls = 0;
 
-	for (c = 0; c < f->pool->nr_classes; c++) {
+	for (c = 0; c < f->pool->nr_classes; c += class_step) {
 		unsigned long freed, before, after;
 
 		fill_and_thin(test, c, param->how, true);
@@ -860,7 +867,7 @@ static void short_memory_fills_present_slots(struct kunit *test)
 	struct fixture *f = test->priv;
 	unsigned int c, nr = 0;
 
-	for (c = 0; c < f->pool->nr_classes; c++) {
+	for (c = 0; c < f->pool->nr_classes; c += class_step) {
 		struct zsx_class *class = &f->pool->classes[c];
 		unsigned int on_first = slots_on_first_pages(class->geo, 1);
 		u64 copied = stats_of(f).objects_copied;
@@ -883,7 +890,7 @@ static void memory_that_ends_costs_no_page(struct kunit *test)
 	struct fixture *f = test->priv;
 	unsigned int c, a;
 
-	for (c = 0; c < f->pool->nr_classes; c++) {
+	for (c = 0; c < f->pool->nr_classes; c += class_step) {
 		struct zsx_class *class = &f->pool->classes[c];
 
 		for (a = 1; a < class->geo->nr_pages; a++) {
@@ -899,7 +906,7 @@ static void pages_are_asked_for_without_reclaim(struct kunit *test)
 	struct fixture *f = test->priv;
 	unsigned int c;
 
-	for (c = 0; c < f->pool->nr_classes; c++) {
+	for (c = 0; c < f->pool->nr_classes; c += class_step) {
 		fill_and_thin(test, c, LONE_SPANNING, false);
 		compact_short(test, UINT_MAX);
 	}
