@@ -1137,13 +1137,21 @@ static void churn_once(struct worker *w, struct rnd_state *rnd)
 	}
 }
 
+/* On a busy machine a second may be too short for anything to happen. */
+static bool goes_on(const struct race *race)
+{
+	return time_before(jiffies, race->deadline) ||
+	       (!atomic_long_read(&race->pool->compaction[ZSX_OBJECTS_COPIED]) &&
+		time_before(jiffies, race->deadline + 20 * HZ));
+}
+
 static int run_worker(void *data)
 {
 	struct worker *w = data;
 	struct rnd_state rnd;
 
 	prandom_seed_state(&rnd, w->seed);
-	for (w->step = 0; !w->wrong && time_before(jiffies, w->race->deadline); w->step++) {
+	for (w->step = 0; !w->wrong && goes_on(w->race); w->step++) {
 		if (w->nr_objs)
 			churn_once(w, &rnd);
 		else
