@@ -24,8 +24,9 @@ unset ARCH KDIR O M W MAKEFLAGS MFLAGS MAKELEVEL CROSS_COMPILE KBUILD_OUTPUT
 # encodes its class as it does on a real machine.
 UML_KCFLAGS=-DMAX_POSSIBLE_PHYSMEM_BITS=46
 
+# What modules are built for; variants aside.
 # shellcheck disable=SC2034 # used by others
-KERNELS=(6.1 6.12 7.3)
+KERNELS=(6.1 6.12 7.3 uml)
 
 say() { printf '%s\n' "$*" >&2; }
 die() { say "${0##*/}: $*"; exit 2; }
@@ -83,29 +84,61 @@ lock() {
 
 # --- kernels ---
 
-# kernel_name NAME: the kernel's name here, with "uml" for the only one run so.
+# Debian's kernels are 6.1 and 6.12. Those of the lab, built from Linux 7.3, are uml
+# (a user-mode program) and 7.3 (in QEMU), and variants of these, as uml-nocompaction,
+# for which there is a file in tests/lab.
+
+# The variants there are, in one line.
+lab_variants() {
+	local file all=''
+
+	for file in "$ZSX_ROOT"/tests/lab/*.config; do
+		file=${file##*/}
+		case ${file%.config} in
+		common|uml|7.3) ;;
+		*) all+=" ${file%.config}" ;;
+		esac
+	done
+	echo "${all# }"
+}
+
+# kernel_name NAME: the name, if it is a kernel's.
 kernel_name() {
+	local base=${1%%-*} variant
+
 	case $1 in
-	6.1|6.12|7.3) echo "$1" ;;
-	uml|7.3-uml) echo 7.3 ;;
-	*) die "which kernel? (6.1, 6.12, uml; see --help)" ;;
+	6.1|6.12|7.3|uml) ;;
+	7.3-?*|uml-?*)
+		for variant in $(tr - ' ' <<<"${1#"$base"-}"); do
+			[[ " $(lab_variants) " = *" $variant "* ]] ||
+				die "no kernel $1: variants of $base are: $(lab_variants)"
+		done ;;
+	*) die "which kernel? (6.1, 6.12, 7.3, uml or a variant: see scripts/build-kernel --help)" ;;
 	esac
+	echo "$1"
+}
+
+is_lab_kernel() { # KERNEL
+	case $1 in 6.*) return 1 ;; esac
+}
+
+kernel_arch() { # KERNEL: as make's ARCH
+	case $1 in uml*) echo um ;; *) echo x86_64 ;; esac
 }
 
 # kernel_path KERNEL headers|image|modules: where it is, after fetching or
 # building it if need be.
 kernel_path() {
-	local uml
+	local dir
 
-	if [ "$1" != 7.3 ]; then
+	if ! is_lab_kernel "$1"; then
 		"$ZSX_ROOT/scripts/fetch" "$1" "$2"
 		return
 	fi
-	uml=$("$ZSX_ROOT/scripts/build-uml")
+	dir=$("$ZSX_ROOT/scripts/build-kernel" "$1") || return
 	case $2 in
-	headers) echo "$uml" ;;
-	image) echo "$uml/linux" ;;
-	modules) echo "$uml"/root/lib/modules/* ;;
+	headers) echo "$dir" ;;
+	*) echo "$dir/$2" ;;
 	esac
 }
 
@@ -171,9 +204,10 @@ module_make() {
 	local kernel=$1 dir=$2 args
 	shift 2
 
-	args=(-C "$(kernel_path "$kernel" headers)" "M=$dir" W=1)
-	# Of the kernels here, only the lab's has KUnit.
-	[ "$kernel" != 7.3 ] || args+=(ARCH=um "KCFLAGS=$UML_KCFLAGS" CONFIG_ZSX_KUNIT_TEST=m)
+	args=(-C "$(kernel_path "$kernel" headers)" "M=$dir" W=1 "ARCH=$(kernel_arch "$kernel")")
+	[ "$(kernel_arch "$kernel")" != um ] || args+=("KCFLAGS=$UML_KCFLAGS")
+	# Debian's kernels have no KUnit.
+	! is_lab_kernel "$kernel" || args+=(CONFIG_ZSX_KUNIT_TEST=m)
 	make "${args[@]}" -j"$(nproc)" "$@"
 }
 
