@@ -27,6 +27,7 @@
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
+#include "command.h"
 #include "zsx.h"
 
 static char *pool_name = "zsx_consumer";
@@ -366,31 +367,25 @@ static int reset_set(void *unused, u64 val)
 }
 DEFINE_DEBUGFS_ATTRIBUTE(reset_fops, NULL, reset_set, "%llu\n");
 
+static int free_some(const char *which)
+{
+	u32 seed;
+
+	if (!strcmp(which, "all"))
+		free_all();
+	else if (!strcmp(which, "half"))
+		free_every_other();
+	else if (sscanf(which, "half-random %u", &seed) == 1)
+		free_random_half(seed);
+	else
+		return -EINVAL;
+	return 0;
+}
+
 static ssize_t free_write(struct file *file, const char __user *from,
 			  size_t count, loff_t *pos)
 {
-	ssize_t ret = count;
-	char buf[32], *word;
-	u32 seed;
-
-	if (count >= sizeof(buf))
-		return -EINVAL;
-	if (copy_from_user(buf, from, count))
-		return -EFAULT;
-	buf[count] = '\0';
-	word = strim(buf);
-
-	mutex_lock(&lock);
-	if (!strcmp(word, "all"))
-		free_all();
-	else if (!strcmp(word, "half"))
-		free_every_other();
-	else if (sscanf(word, "half-random %u", &seed) == 1)
-		free_random_half(seed);
-	else
-		ret = -EINVAL;
-	mutex_unlock(&lock);
-	return ret;
+	return take_command(from, count, &lock, free_some);
 }
 
 static const struct file_operations free_fops = {

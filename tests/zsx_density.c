@@ -26,9 +26,9 @@
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/string.h>
-#include <linux/uaccess.h>
 #include <linux/vmalloc.h>
 
+#include "command.h"
 #include "zsx.h"
 
 /**
@@ -273,19 +273,7 @@ static int run(const char *command)
 static ssize_t do_write(struct file *file, const char __user *from,
 			size_t count, loff_t *pos)
 {
-	char buf[64];
-	int err;
-
-	if (count >= sizeof(buf))
-		return -EINVAL;
-	if (copy_from_user(buf, from, count))
-		return -EFAULT;
-	buf[count] = '\0';
-
-	mutex_lock(&lock);
-	err = run(strim(buf));
-	mutex_unlock(&lock);
-	return err ?: count;
+	return take_command(from, count, &lock, run);
 }
 
 static const struct file_operations do_fops = {

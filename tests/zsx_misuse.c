@@ -17,9 +17,9 @@
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/string.h>
-#include <linux/uaccess.h>
 #include <linux/vmalloc.h>
 
+#include "command.h"
 #include "zsx.h"
 
 #define NR_NEIGHBOURS	64
@@ -470,19 +470,7 @@ static int provoke(const char *name)
 static ssize_t do_write(struct file *file, const char __user *from,
 			size_t count, loff_t *pos)
 {
-	char buf[32];
-	int err;
-
-	if (count >= sizeof(buf))
-		return -EINVAL;
-	if (copy_from_user(buf, from, count))
-		return -EFAULT;
-	buf[count] = '\0';
-
-	mutex_lock(&lock);
-	err = provoke(strim(buf));
-	mutex_unlock(&lock);
-	return err ?: count;
+	return take_command(from, count, &lock, provoke);
 }
 
 static int do_show(struct seq_file *s, void *unused)

@@ -38,9 +38,9 @@
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/string.h>
-#include <linux/uaccess.h>
 #include <linux/vmalloc.h>
 
+#include "command.h"
 #include "zsx_internal.h"	/* for "where" alone */
 
 static unsigned int nr_slots = 16384;
@@ -642,27 +642,21 @@ static int verdict(int err)
 	return err ?: atomic_long_read(&nr_mismatches) ? -EIO : 0;
 }
 
-static ssize_t run_write(struct file *file, const char __user *from,
-			 size_t count, loff_t *pos)
+static int run_command(const char *command)
 {
 	unsigned int seconds, threads;
 	unsigned long cycles = 0;
-	char buf[64];
 	u32 seed;
-	int err;
 
-	if (count >= sizeof(buf))
+	if (sscanf(command, "%u %u %u %lu", &seconds, &threads, &seed, &cycles) < 3)
 		return -EINVAL;
-	if (copy_from_user(buf, from, count))
-		return -EFAULT;
-	buf[count] = '\0';
-	if (sscanf(buf, "%u %u %u %lu", &seconds, &threads, &seed, &cycles) < 3)
-		return -EINVAL;
+	return verdict(run(seconds, threads, seed, cycles));
+}
 
-	mutex_lock(&lock);
-	err = verdict(run(seconds, threads, seed, cycles));
-	mutex_unlock(&lock);
-	return err ?: count;
+static ssize_t run_write(struct file *file, const char __user *from,
+			 size_t count, loff_t *pos)
+{
+	return take_command(from, count, &lock, run_command);
 }
 
 static const struct file_operations run_fops = {
