@@ -44,7 +44,7 @@
  * @nr_copied: objects moved
  * @nr_emptied: pages that lost their last object
  * @nr_ended: zspages that did
- * @nr_steps: objects found to be moved
+ * @nr_steps: looks at the source to find them
  * @nr_busy: zspages passed over
  * @freed: pages given back to the system, less those got from it
  */
@@ -172,6 +172,13 @@ static unsigned int cheapest_page(const struct zsx_geometry *geo,
 	return best;
 }
 
+/* The highest page that an object touches. */
+static unsigned int highest_page(const struct zsx_geometry *geo,
+				 const struct zsx_zspage *zspage)
+{
+	return zsx_last_page(geo, zsx_slots_last(zspage->inuse), PAGE_SHIFT);
+}
+
 /* === Moving ============================================================== */
 
 /* Source and destination span two pages at different places: up to three pieces. */
@@ -217,11 +224,15 @@ static struct zsx_slots free_slots(const struct zsx_zspage *zspage)
 	return zsx_slots_without(zspage->present, zspage->inuse);
 }
 
-/* Grow @zspage from the hand. The caller takes a slot in the same lock section. */
-static bool grow(struct compaction *c, struct zsx_zspage *zspage)
+/*
+ * Grow @zspage from the hand, below page @limit. The caller takes a slot in the same
+ * lock section.
+ */
+static bool grow(struct compaction *c, struct zsx_zspage *zspage, unsigned int limit)
 	__must_hold(&c->class->lock)
 {
-	if (!c->may_grow)
+	if (!c->may_grow ||
+	    zsx_zspage_lowest_absent(c->class->geo, zspage) >= limit)
 		return false;
 	if (!c->nr_hand) {
 		c->needs_page = !c->no_memory;
@@ -270,55 +281,53 @@ static bool may_begin(struct compaction *c, const struct zsx_zspage *zspage,
 	return !c->needs_page;
 }
 
-/* Move the objects that touch one page of @from to @to, as far as they find room. */
-static void move_between(struct compaction *c, struct zsx_zspage *from,
+/* The slots that lie wholly below page @limit. */
+static struct zsx_slots slots_below(const struct zsx_geometry *geo, unsigned int limit)
+{
+	struct zsx_slots all = zsx_slots_range(0, geo->nr_objects - 1);
+
+	if (limit == geo->nr_pages)
+		return all;
+	return zsx_slots_without(all, zsx_slots_range(geo->first[limit],
+						      ZSX_MAX_OBJECTS - 1));
+}
+
+/*
+ * The next object to be moved: the one in the highest slot of @objects. One look at
+ * the source, however few objects there are: no slot is tried.
+ */
+static unsigned int find_object(struct compaction *c, struct zsx_slots objects)
+{
+	c->nr_steps++;
+	return zsx_slots_last(objects);
+}
+
+/*
+ * The unit of work: move the objects that touch one page of @from to @to, or to lower
+ * pages if both are the same, as far as they find room.
+ */
+static void move_objects(struct compaction *c, struct zsx_zspage *from,
 			 struct zsx_zspage *to)
 	__must_hold(&c->class->lock)
 {
 	const struct zsx_geometry *geo = c->class->geo;
-	unsigned int page = cheapest_page(geo, from);
-	struct zsx_slots left = zsx_slots_and(from->inuse,
-					      zsx_slots_on_page(geo, page));
+	unsigned int page = from == to ? highest_page(geo, from) : cheapest_page(geo, from);
+	unsigned int limit = from == to ? page : geo->nr_pages;
+	struct zsx_slots slots = slots_below(geo, limit);
+	struct zsx_slots objects = zsx_slots_and(from->inuse,
+						 zsx_slots_on_page(geo, page));
 
-	if (!may_begin(c, to, left, zsx_slots_range(0, geo->nr_objects - 1)))
+	if (!may_begin(c, to, objects, slots))
 		return;
-	while (!zsx_slots_empty(left)) {
-		unsigned int i = zsx_slots_first(left);
+	while (!zsx_slots_empty(objects)) {
+		unsigned int i;
 
-		if (zsx_slots_empty(free_slots(to)) && !grow(c, to))
+		if (zsx_slots_empty(zsx_slots_and(free_slots(to), slots)) &&
+		    !grow(c, to, limit))
 			return;
-		c->nr_steps++;
+		i = find_object(c, objects);
 		move_object(c, from, i, to);
-		zsx_slots_clear(&left, i);
-		if (to->group == ZSX_FULL)
-			return;
-	}
-}
-
-/* Move the objects that touch the highest page in use to lower pages. */
-static void move_down(struct compaction *c, struct zsx_zspage *zspage)
-	__must_hold(&c->class->lock)
-{
-	const struct zsx_geometry *geo = c->class->geo;
-	unsigned int top = zsx_last_page(geo, zsx_slots_last(zspage->inuse),
-					 PAGE_SHIFT);
-	struct zsx_slots below = zsx_slots_without(
-		zsx_slots_range(0, geo->nr_objects - 1),
-		zsx_slots_range(geo->first[top], ZSX_MAX_OBJECTS - 1));
-
-	if (!may_begin(c, zspage, zsx_slots_without(zspage->inuse, below), below))
-		return;
-	for (;;) {
-		unsigned int i = zsx_slots_last(zspage->inuse);
-
-		if (i < geo->first[top])
-			return;
-		if (zsx_slots_empty(zsx_slots_and(free_slots(zspage), below)) &&
-		    (zsx_zspage_lowest_absent(geo, zspage) >= top ||
-		     !grow(c, zspage)))
-			return;
-		c->nr_steps++;
-		move_object(c, zspage, i, zspage);
+		zsx_slots_clear(&objects, i);
 	}
 }
 
@@ -351,6 +360,27 @@ static void keep_or_free(struct compaction *c, struct zsx_loose *loose)
 }
 
 /*
+ * Keep readers off the source, and page migration off both: it copies pages without
+ * class->lock. By try alone: the end of a migration wants the lock that is held here.
+ */
+static bool pin_pair(struct zsx_zspage *from, struct zsx_zspage *to)
+{
+	if (!zsx_try_write_pin(from))
+		return false;
+	if (from == to || zsx_try_pin(to))
+		return true;
+	zsx_write_unpin(from);
+	return false;
+}
+
+static void unpin_pair(struct zsx_zspage *from, struct zsx_zspage *to)
+{
+	if (from != to)
+		zsx_unpin(to);
+	zsx_write_unpin(from);
+}
+
+/*
  * One unit, in one section of the lock.
  *
  * Return: false if nothing was moved. @c->needs_page says if a page would help.
@@ -376,19 +406,12 @@ static bool compact_unit(struct compaction *c)
 	else if (from->nr_inuse > to->nr_inuse)
 		swap(from, to);
 
-	if (!zsx_try_write_pin(from)) {
+	if (!pin_pair(from, to)) {
 		c->busy = true;
 		goto unlock;
 	}
-	if (from == to) {
-		move_down(c, from);
-	} else if (zsx_try_pin(to)) {
-		move_between(c, from, to);
-		zsx_unpin(to);
-	} else {
-		c->busy = true;
-	}
-	zsx_write_unpin(from);
+	move_objects(c, from, to);
+	unpin_pair(from, to);
 	if (c->nr_copied != before)
 		zsx_settle(class, from, 0, class->geo->nr_pages - 1, &loose);
 unlock:
