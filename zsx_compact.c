@@ -12,15 +12,19 @@
  * each move. Inside a zspage, the sum of the indices falls.
  *
  * The unit of work is one page of the source: the objects that touch it, at most
- * three pages of copying. The lock and the pins are held for one unit. What is
- * busy, pinned by a reader or a page migration, is passed over, not waited for.
+ * three pages of copying. The lock and the pins are held for one unit.
+ *
+ * Only a source has to be at rest. One that is busy, read or with an isolated page, is
+ * passed over, not waited for: it goes to the front of its list, and sources are taken
+ * from the end. So each look sees others, and malloc, which takes the first, fills what
+ * can't be emptied now. A destination may be busy; it is pinned as by a reader.
  */
 #include <linux/highmem.h>
 #include <linux/sched.h>
 
 #include "zsx_internal.h"
 
-/* How many zspages of a list are looked at, to find a good one that isn't busy. */
+/* How many zspages of a list are looked at in a unit, to find a good one. */
 #define LOOK_AT		16
 
 /*
@@ -40,12 +44,14 @@
  * @may_grow: in this unit, the destination
  * @needs_page: the last unit could do more with a page more in hand
  * @no_memory: there was none for @hand: only present slots are filled from here on
- * @busy: the last unit gave up because somebody came first
+ * @again: the last unit met somebody, or busy zspages: the next one may do more
+ * @passed: how many busy zspages were passed over since an object was moved: so many
+ *	stand first in each group's list
+ * @nr_passed: their sum
  * @nr_copied: objects moved
  * @nr_emptied: pages that lost their last object
  * @nr_ended: zspages that did
  * @nr_steps: looks at the source to find them
- * @nr_busy: zspages passed over
  * @freed: pages given back to the system, less those got from it
  */
 struct compaction {
@@ -55,12 +61,13 @@ struct compaction {
 	bool may_grow;
 	bool needs_page;
 	bool no_memory;
-	bool busy;
+	bool again;
+	unsigned int passed[ZSX_FULL];
+	unsigned long nr_passed;
 	unsigned long nr_copied;
 	unsigned long nr_emptied;
 	unsigned long nr_ended;
 	unsigned long nr_steps;
-	unsigned long nr_busy;
 	long freed;
 };
 
@@ -92,45 +99,79 @@ static bool has_more(const struct zsx_zspage *a, const struct zsx_zspage *b)
 	return a->nr_inuse > b->nr_inuse;
 }
 
-/*
- * The best of the first LOOK_AT zspages of a group, or of the last if @from_tail,
- * and @best. One with a pin can't be a source, and is no loss as a destination; one
- * with an isolated page gives no page as a source, and is about to change.
- */
-static struct zsx_zspage *
-best_of(struct compaction *c, unsigned int group, bool from_tail,
-	bool (*better)(const struct zsx_zspage *a, const struct zsx_zspage *b),
-	struct zsx_zspage *best, const struct zsx_zspage *except)
+/* Somebody reads or writes in it, or has isolated a page, which can't be won then. */
+static bool is_busy(const struct zsx_zspage *zspage)
+{
+	return zspage->isolated || atomic_read(&zspage->pins);
+}
+
+static void pass_over(struct compaction *c, struct zsx_zspage *zspage)
 	__must_hold(&c->class->lock)
 {
-	struct list_head *head = &c->class->groups[group];
-	struct list_head *at = from_tail ? head->prev : head->next;
-	unsigned int i;
+	list_move(&zspage->list, &c->class->groups[zspage->group]);
+	c->passed[zspage->group]++;
+	c->nr_passed++;
+	c->again = true;
+}
 
-	for (i = 0; i < LOOK_AT && at != head; i++) {
+/* The best of the last zspages of a group, and @best; those that were passed over apart. */
+static struct zsx_zspage *
+best_source(struct compaction *c, unsigned int group,
+	    bool (*better)(const struct zsx_zspage *a, const struct zsx_zspage *b),
+	    struct zsx_zspage *best, const struct zsx_zspage *except)
+	__must_hold(&c->class->lock)
+{
+	struct list_head *at = c->class->groups[group].prev;
+	unsigned int i, unseen;
+
+	unseen = c->class->nr_zspages[group] - min(c->class->nr_zspages[group],
+						   c->passed[group]);
+	for (i = min(unseen, LOOK_AT); i; i--) {
 		struct zsx_zspage *zspage = list_entry(at, struct zsx_zspage, list);
 
-		at = from_tail ? at->prev : at->next;
+		at = at->prev;
 		if (zspage == except)
 			continue;
-		if (zspage->isolated || atomic_read(&zspage->pins))
-			c->nr_busy++;
+		if (is_busy(zspage))
+			pass_over(c, zspage);
 		else if (!best || better(zspage, best))
 			best = zspage;
 	}
 	return best;
 }
 
+/*
+ * The best of the first zspages of a group. Not one that is being moved just now; nor
+ * one without objects: it has isolated pages alone, and is about to end.
+ */
+static struct zsx_zspage *
+best_destination(const struct compaction *c, unsigned int group,
+		 bool (*better)(const struct zsx_zspage *a, const struct zsx_zspage *b))
+	__must_hold(&c->class->lock)
+{
+	struct zsx_zspage *zspage, *best = NULL;
+	unsigned int i = 0;
+
+	list_for_each_entry(zspage, &c->class->groups[group], list) {
+		if (i++ == LOOK_AT)
+			break;
+		if (zspage->nr_inuse && atomic_read(&zspage->pins) >= 0 &&
+		    (!best || better(zspage, best)))
+			best = zspage;
+	}
+	return best;
+}
+
 /* Of the fullest group that has one; a growable one if no other has room. */
-static struct zsx_zspage *find_destination(struct compaction *c)
+static struct zsx_zspage *find_destination(const struct compaction *c)
 	__must_hold(&c->class->lock)
 {
 	struct zsx_zspage *zspage = NULL;
 	unsigned int group;
 
 	for (group = ZSX_NR_RATIOS; group-- && !zspage; )
-		zspage = best_of(c, group, false, lies_lower, NULL, NULL);
-	return zspage ?: best_of(c, ZSX_GROWABLE, false, has_more, NULL, NULL);
+		zspage = best_destination(c, group, lies_lower);
+	return zspage ?: best_destination(c, ZSX_GROWABLE, has_more);
 }
 
 /*
@@ -146,8 +187,8 @@ static struct zsx_zspage *find_source(struct compaction *c,
 	unsigned int group;
 
 	for (group = 0; group < ZSX_NR_RATIOS && !roomy; group++)
-		roomy = best_of(c, group, true, lies_higher, NULL, destination);
-	best = best_of(c, ZSX_GROWABLE, true, has_fewer, roomy, destination);
+		roomy = best_source(c, group, lies_higher, NULL, destination);
+	best = best_source(c, ZSX_GROWABLE, has_fewer, roomy, destination);
 	if (roomy && best->nr_inuse > destination->nr_inuse)
 		return roomy;
 	return best;
@@ -363,13 +404,19 @@ static void keep_or_free(struct compaction *c, struct zsx_loose *loose)
  * Keep readers off the source, and page migration off both: it copies pages without
  * class->lock. By try alone: the end of a migration wants the lock that is held here.
  */
-static bool pin_pair(struct zsx_zspage *from, struct zsx_zspage *to)
+static bool pin_pair(struct compaction *c, struct zsx_zspage *from,
+		     struct zsx_zspage *to)
+	__must_hold(&c->class->lock)
 {
-	if (!zsx_try_write_pin(from))
+	if (from->isolated || !zsx_try_write_pin(from)) {
+		pass_over(c, from);
+		c->again = from != to;
 		return false;
+	}
 	if (from == to || zsx_try_pin(to))
 		return true;
 	zsx_write_unpin(from);
+	c->again = true;
 	return false;
 }
 
@@ -381,9 +428,33 @@ static void unpin_pair(struct zsx_zspage *from, struct zsx_zspage *to)
 }
 
 /*
+ * Choose two zspages; twice the same if there is no source for the only one that can
+ * be a destination, and all were looked at.
+ */
+static bool choose_pair(struct compaction *c, struct zsx_zspage **from,
+			struct zsx_zspage **to)
+	__must_hold(&c->class->lock)
+{
+	if (is_compact(c->class))
+		return false;
+	*to = find_destination(c);
+	if (!*to)
+		return false;
+	*from = find_source(c, *to);
+	if (!*from) {
+		*from = *to;
+		return !c->again;
+	}
+	if ((*from)->nr_inuse > (*to)->nr_inuse && !is_busy(*to))
+		swap(*from, *to);
+	return true;
+}
+
+/*
  * One unit, in one section of the lock.
  *
- * Return: false if nothing was moved. @c->needs_page says if a page would help.
+ * Return: false if nothing was moved. @c->needs_page says if a page would help, and
+ * @c->again if another unit may do more all the same.
  */
 static bool compact_unit(struct compaction *c)
 {
@@ -391,34 +462,25 @@ static bool compact_unit(struct compaction *c)
 	struct zsx_loose loose = {};
 	struct zsx_zspage *from, *to;
 	unsigned long before = c->nr_copied;
+	bool moved;
 
 	c->needs_page = false;
-	c->busy = false;
+	c->again = false;
 	spin_lock(&class->lock);
-	if (is_compact(class))
-		goto unlock;
-	to = find_destination(c);
-	if (!to)
-		goto unlock;
-	from = find_source(c, to);
-	if (!from)
-		from = to;
-	else if (from->nr_inuse > to->nr_inuse)
-		swap(from, to);
-
-	if (!pin_pair(from, to)) {
-		c->busy = true;
-		goto unlock;
+	if (choose_pair(c, &from, &to) && pin_pair(c, from, to)) {
+		move_objects(c, from, to);
+		unpin_pair(from, to);
 	}
-	move_objects(c, from, to);
-	unpin_pair(from, to);
-	if (c->nr_copied != before)
+	moved = c->nr_copied != before;
+	if (moved) {
 		zsx_settle(class, from, 0, class->geo->nr_pages - 1, &loose);
-unlock:
+		/* The lists are others now. */
+		memset(c->passed, 0, sizeof(c->passed));
+		c->nr_passed = 0;
+	}
 	spin_unlock(&class->lock);
-	c->nr_busy += c->busy;
 	keep_or_free(c, &loose);
-	return c->nr_copied != before;
+	return moved;
 }
 
 /*
@@ -457,7 +519,7 @@ static void add_counters(struct zsx_pool *pool, const struct compaction *c)
 	atomic_long_add(c->nr_steps, &counters[ZSX_SOURCE_STEPS]);
 	atomic_long_add(c->nr_emptied, &counters[ZSX_SOURCE_PAGES_EMPTIED]);
 	atomic_long_add(c->nr_ended, &counters[ZSX_ZSPAGES_FREED]);
-	atomic_long_add(c->nr_busy, &counters[ZSX_SKIPPED_BUSY]);
+	atomic_long_add(c->nr_passed, &counters[ZSX_SKIPPED_BUSY]);
 }
 
 /* How many units a class may take: others malloc and free meanwhile. */
@@ -478,13 +540,17 @@ static long compact_class(struct zsx_class *class, long wanted)
 	struct compaction c = { .class = class };
 	unsigned long units = max_units(class);
 
-	while (units-- && c.freed < wanted) {
+	while (units && c.freed < wanted) {
+		unsigned long passed = c.nr_passed;
 		bool moved = compact_unit(&c);
 
 		if (c.needs_page)
 			take_in_hand(&c);
-		else if (!moved && !c.busy)
+		else if (!moved && !c.again)
 			break;
+		/* What is passed over bounds itself: each zspage once, until one moves. */
+		if (c.nr_passed <= passed)
+			units--;
 		cond_resched();
 	}
 	empty_hand(&c);
