@@ -193,11 +193,22 @@ static inline void compat_shrinker_unregister(struct compat_shrinker *cs)
 #define COMPAT_IMPORT_KUNIT_NS()	MODULE_IMPORT_NS("EXPORTED_FOR_KUNIT_TESTING")
 #endif
 
-/* v6.3: KUnit's static stubs. A kernel without KUnit has none to redirect to. */
+/*
+ * v6.3: KUnit's static stubs, and a static branch that is on while a test runs. A kernel
+ * without KUnit has nothing to redirect to.
+ */
 #if IS_ENABLED(CONFIG_KUNIT) && LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
 #include <kunit/static_stub.h>
+static __always_inline bool compat_kunit_running(void)
+{
+	return static_branch_unlikely(&kunit_running);
+}
 #else
 #define KUNIT_STATIC_STUB_REDIRECT(real_fn_name, args...) do {} while (0)
+static __always_inline bool compat_kunit_running(void)
+{
+	return false;
+}
 #endif
 
 #endif /* _ZSX_COMPAT_H_ */

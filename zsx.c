@@ -46,6 +46,15 @@ static void handle_free(struct zsx_handle *h)
 	kmem_cache_free(handle_cache, h);
 }
 
+/* === Points of races ===================================================== */
+
+/* A KUnit case stubs it; nobody else calls it. */
+void zsx_at_race_point(enum zsx_point point, struct zsx_zspage *zspage)
+{
+	KUNIT_STATIC_STUB_REDIRECT(zsx_at_race_point, point, zspage);
+}
+EXPORT_SYMBOL_IF_KUNIT(zsx_at_race_point);
+
 /* === Finding an object =================================================== */
 
 /*
@@ -121,6 +130,7 @@ static bool lock_object(struct zsx_pool *pool, unsigned long handle,
 		struct zsx_class *class = guess_class(pool, loc);
 
 		guess = loc;
+		zsx_race_point(ZSX_POINT_LOOKED, NULL);
 		if (class)
 			spin_lock(&class->lock);
 		loc = zsx_location_read_acquire(h);
@@ -169,11 +179,13 @@ struct zsx_zspage *zsx_pin_object(struct zsx_pool *pool, unsigned long handle,
 		if (unlikely(!zspage))
 			break;
 		if (likely(zsx_try_pin(zspage))) {
+			zsx_race_point(ZSX_POINT_READER_PINNED, zspage);
 			if (likely(zsx_location_read_acquire(h).v == loc.v))
 				break;
 			zsx_unpin(zspage);
 		}
 		retried = true;
+		zsx_race_point(ZSX_POINT_READER_RETRIES, zspage);
 		cpu_relax();
 	}
 	/* A foreign zspage may end as soon as it is let go: that is inside RCU. */

@@ -312,6 +312,44 @@ static inline struct zsx_zspage *zsx_zspage_of(zsx_location_t loc)
 	return __va(frame << ZSX_FRAME_SHIFT);
 }
 
+/* --- points of races ----------------------------------------------------- */
+
+/**
+ * enum zsx_point - moments between two steps of a protocol
+ * @ZSX_POINT_LOOKED: who looks without class->lock has seen something, and takes the
+ *	lock next
+ * @ZSX_POINT_READER_PINNED: a reader has a pin, and looks again next
+ * @ZSX_POINT_READER_RETRIES: a reader met a mover, or the object had moved
+ * @ZSX_POINT_MOVER_COMES: a write pin is tried next
+ * @ZSX_POINT_COPIED: bytes are in their new place, and nobody is told yet
+ * @ZSX_POINT_MOVER_GONE: a write pin was dropped
+ *
+ * Another thread may be at work at each of them. KUnit does there what that thread
+ * would do, in the same thread: so each order of steps is tried, not waited for.
+ */
+enum zsx_point {
+	ZSX_POINT_LOOKED,
+	ZSX_POINT_READER_PINNED,
+	ZSX_POINT_READER_RETRIES,
+	ZSX_POINT_MOVER_COMES,
+	ZSX_POINT_COPIED,
+	ZSX_POINT_MOVER_GONE,
+	ZSX_NR_POINTS,
+};
+
+void zsx_at_race_point(enum zsx_point point, struct zsx_zspage *zspage);
+
+/*
+ * @zspage: the one that is pinned, or copied to; NULL where it isn't known. Nothing in
+ * kernels without KUnit; elsewhere a branch not taken, but while a test runs.
+ */
+static __always_inline void zsx_race_point(enum zsx_point point,
+					   struct zsx_zspage *zspage)
+{
+	if (compat_kunit_running())
+		zsx_at_race_point(point, zspage);
+}
+
 /* --- pins ---------------------------------------------------------------- */
 
 /*
@@ -350,6 +388,7 @@ static inline bool zsx_try_write_pin(struct zsx_zspage *zspage)
 {
 	int none = 0;
 
+	zsx_race_point(ZSX_POINT_MOVER_COMES, zspage);
 	preempt_disable();
 	if (atomic_try_cmpxchg_acquire(&zspage->pins, &none, -ZSX_PIN_BIAS))
 		return true;
@@ -362,6 +401,7 @@ static inline void zsx_write_unpin(struct zsx_zspage *zspage)
 {
 	atomic_fetch_add_release(ZSX_PIN_BIAS, &zspage->pins);
 	preempt_enable();
+	zsx_race_point(ZSX_POINT_MOVER_GONE, zspage);
 }
 
 /* --- zsx_zspage.c -------------------------------------------------------- */

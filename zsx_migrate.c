@@ -60,6 +60,7 @@ static bool isolate_page(struct page *page, isolate_mode_t mode)
 	if (!zspage)
 		goto unlock_rcu;
 	class = READ_ONCE(zspage->class); /* Ordered by the address. */
+	zsx_race_point(ZSX_POINT_LOOKED, zspage);
 
 	spin_lock(&class->lock);
 	/* Of another class by now? Pairs with zsx_zspage_alloc(). Else ours to judge. */
@@ -102,6 +103,7 @@ static void replace_page(struct zsx_zspage *zspage, unsigned int i,
 			 struct page *dst, struct page *src)
 {
 	copy_highpage(dst, src);
+	zsx_race_point(ZSX_POINT_COPIED, zspage);
 	get_page(dst);
 	set_page_private(dst, (unsigned long)zspage);
 	WRITE_ONCE(zspage->pages[i], dst); /* Pairs with index_of(). */

@@ -180,6 +180,8 @@ void zsx_page_free(struct page *page)
 {
 	if (!page)
 		return;
+	KUNIT_STATIC_STUB_REDIRECT(zsx_page_free, page);
+
 	compat_count_zspage_page(page, -1);
 	__free_page(page);
 }
@@ -451,6 +453,8 @@ EXPORT_SYMBOL_IF_KUNIT(zsx_zspage_put);
 void zsx_loose_free(struct zsx_loose *loose)
 {
 	unsigned int i;
+
+	KUNIT_STATIC_STUB_REDIRECT(zsx_loose_free, loose);
 
 	for (i = 0; i < loose->nr_pages; i++)
 		zsx_page_free(loose->pages[i]);
