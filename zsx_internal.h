@@ -50,7 +50,7 @@
  * page; free makes room, or takes a page with the room that was on it. Where a page
  * holds one object, malloc goes to growable or full at once.
  *
- * Invariants, whenever class->lock is free; zsx_zspage_check() checks them:
+ * Invariants, whenever class->lock is free; zsx_class_check() checks them:
  *
  *   I1  a page is present only if a live object touches it or it is isolated
  *   I2  a slot in use is present. A zspage without objects and isolated pages is not
@@ -58,6 +58,7 @@
  *   I3  page->private is the descriptor exactly while the page is in pages[] (but
  *       while an isolated one is being replaced)
  *   I4  the set of present slots is what pages[] says
+ *   I5  the handle of an object in a slot names that slot
  */
 #ifndef _ZSX_INTERNAL_H_
 #define _ZSX_INTERNAL_H_

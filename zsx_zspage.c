@@ -359,6 +359,12 @@ static void debug_check(const struct zsx_class *class, struct zsx_zspage *zspage
 		  broken);
 }
 
+static zsx_location_t location(const struct zsx_geometry *geo,
+			       const struct zsx_zspage *zspage, unsigned int i)
+{
+	return zsx_location(ZSX_LAYOUT, __pa(zspage), geo - zsx_classes.geo, i);
+}
+
 /**
  * zsx_zspage_take() - give the lowest free present slot to an object
  * @class: its class
@@ -381,7 +387,7 @@ zsx_location_t zsx_zspage_take(struct zsx_class *class,
 	zsx_zspage_handles(geo, zspage)[i] = handle;
 	regroup(class, zspage, false);
 	debug_check(class, zspage);
-	return zsx_location(ZSX_LAYOUT, __pa(zspage), geo - zsx_classes.geo, i);
+	return location(geo, zspage, i);
 }
 EXPORT_SYMBOL_IF_KUNIT(zsx_zspage_take);
 
@@ -507,8 +513,24 @@ const char *zsx_zspage_check(const struct zsx_class *class,
 }
 EXPORT_SYMBOL_IF_KUNIT(zsx_zspage_check);
 
+static const char *check_handles(const struct zsx_geometry *geo,
+				 struct zsx_zspage *zspage)
+{
+	unsigned int i;
+
+	for (i = 0; i < geo->nr_objects; i++) {
+		unsigned long handle = zsx_zspage_handles(geo, zspage)[i];
+
+		if (zsx_slots_test(zspage->inuse, i) &&
+		    zsx_location_read(zsx_handle_of(handle)).v !=
+		    location(geo, zspage, i).v)
+			return "I5: an object whose handle names another place";
+	}
+	return NULL;
+}
+
 /**
- * zsx_class_check() - check every zspage of a class, and the class's sums
+ * zsx_class_check() - check every zspage of a class, its handles, and the class's sums
  * @class: the class
  *
  * Walks all zspages under class->lock: for tests.
@@ -528,7 +550,8 @@ const char *zsx_class_check(struct zsx_class *class)
 
 		list_for_each_entry(zspage, &class->groups[group], list) {
 			if (!broken)
-				broken = zsx_zspage_check(class, zspage);
+				broken = zsx_zspage_check(class, zspage) ?:
+					 check_handles(class->geo, zspage);
 			if (zspage->group != group)
 				broken = "a zspage on another group's list";
 			nr++;

@@ -42,6 +42,7 @@ struct fixture {
 	struct zsx_pool *pool;
 	struct zsx_class *class;
 	struct model models[MAX_ZSPAGES];
+	struct zsx_handle handles[MAX_ZSPAGES * ZSX_MAX_OBJECTS];
 	struct zsx_class own;
 	struct zsx_geometry geo;
 	unsigned int seed;
@@ -153,11 +154,11 @@ static struct model *model_of(struct fixture *f, const struct zsx_zspage *zspage
 	return NULL;
 }
 
-/* No object's handle, but told from all others. */
+/* Each slot's object has a handle of its own. */
 static unsigned long handle_for(const struct fixture *f, const struct model *m,
 				unsigned int i)
 {
-	return 8 * (1 + (m - f->models) * ZSX_MAX_OBJECTS + i);
+	return (unsigned long)&f->handles[(m - f->models) * ZSX_MAX_OBJECTS + i];
 }
 
 /* === Comparing =========================================================== */
@@ -326,6 +327,7 @@ static unsigned int take(struct kunit *test, struct model *m)
 						  m->zspage->inuse));
 	if (room) {
 		loc = zsx_zspage_take(class, m->zspage, handle_for(f, m, want));
+		zsx_location_publish(zsx_handle_of(handle_for(f, m, want)), loc);
 		class->mallocs++;
 	} else {
 		zsx_settle(class, m->zspage, 0, geo->nr_pages - 1, &loose);
