@@ -292,8 +292,8 @@ unsigned long zsx_malloc(struct zsx_pool *pool, size_t size, gfp_t gfp, int nid)
 	class = class_for(pool, size);
 	zspage = lock_room(class, &stock, gfp, nid);
 	if (zspage) {
-		zsx_location_publish(h, zsx_zspage_take(class, zspage,
-							(unsigned long)h));
+		zsx_location_publish(class, h, zsx_zspage_take(class, zspage,
+							       (unsigned long)h));
 		class->mallocs++;
 		class->bytes_asked += size;
 	}
@@ -332,7 +332,7 @@ void zsx_free(struct zsx_pool *pool, unsigned long handle)
 	}
 
 	/* So that a second free of it is recognised, if the slab leaves it be. */
-	zsx_location_publish(zsx_handle_of(handle), (zsx_location_t) {});
+	zsx_location_publish(found.class, zsx_handle_of(handle), (zsx_location_t) {});
 	loose.dead = NULL;
 	loose.nr_pages = 0;
 	zsx_zspage_put(found.class, found.zspage, found.index, &loose);

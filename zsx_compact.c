@@ -255,7 +255,7 @@ static void move_object(struct compaction *c, struct zsx_zspage *from,
 	copy_slot(geo, to, zsx_location_index(ZSX_LAYOUT, loc), from, i);
 	zsx_race_point(ZSX_POINT_COPIED, to);
 	/* After the copy: pairs with the reader's second look. */
-	zsx_location_publish(zsx_handle_of(handle), loc);
+	zsx_location_publish(c->class, zsx_handle_of(handle), loc);
 	zsx_slots_clear(&from->inuse, i);
 	from->nr_inuse--;
 	c->nr_copied++;

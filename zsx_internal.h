@@ -109,12 +109,6 @@ static inline zsx_location_t zsx_location_read_acquire(const struct zsx_handle *
 	return (zsx_location_t) { atomic64_read_acquire(&h->location) };
 }
 
-/* Pairs with zsx_location_read_acquire(). */
-static inline void zsx_location_publish(struct zsx_handle *h, zsx_location_t loc)
-{
-	atomic64_set_release(&h->location, loc.v);
-}
-
 /* The layout of this machine's locations. */
 #define ZSX_LAYOUT	zsx_layout_for(ZSX_PHYS_BITS)
 
@@ -264,6 +258,18 @@ struct zsx_pool {
 	struct compat_shrinker *shrinker;
 	struct zsx_class classes[] ____cacheline_aligned;
 };
+
+/*
+ * In the section of the lock that takes the slot or gives it up (I5). Pairs with
+ * zsx_location_read_acquire().
+ */
+static inline void zsx_location_publish(struct zsx_class *class, struct zsx_handle *h,
+					zsx_location_t loc)
+	__must_hold(&class->lock)
+{
+	lockdep_assert_held(&class->lock);
+	atomic64_set_release(&h->location, loc.v);
+}
 
 /* Whether @class, read without a lock, is one of @pool's. */
 static inline bool zsx_is_class_of(const struct zsx_pool *pool,

@@ -180,8 +180,6 @@ void zsx_page_free(struct page *page)
 {
 	if (!page)
 		return;
-	KUNIT_STATIC_STUB_REDIRECT(zsx_page_free, page);
-
 	compat_count_zspage_page(page, -1);
 	__free_page(page);
 }

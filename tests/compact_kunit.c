@@ -22,7 +22,6 @@
 #include "objects.h"
 
 #define MAX_OBJS	2048
-#define MAX_WORKERS	5
 
 static unsigned int class_step = 1;
 module_param(class_step, uint, 0444);
@@ -564,11 +563,6 @@ struct reader {
 	void *mem;
 };
 
-static u64 location_of(const struct obj *o)
-{
-	return zsx_location_read(zsx_handle_of(o->handle)).v;
-}
-
 /* False: there is no object. */
 static bool begin_to_read(struct fixture *f, struct reader *r, unsigned int from)
 {
@@ -579,7 +573,7 @@ static bool begin_to_read(struct fixture *f, struct reader *r, unsigned int from
 	if (i == MAX_OBJS)
 		return false;
 	r->o = &f->objs[i];
-	r->location = location_of(r->o);
+	r->location = location_of(r->o).v;
 	r->mem = zsx_obj_read_begin(f->pool, r->o->handle, r->o->len, r->copy);
 	return r->mem;
 }
@@ -602,7 +596,7 @@ static void object_in_use_stays_where_it_is(struct kunit *test)
 			continue;
 		KUNIT_ASSERT_TRUE(test, begin_to_read(f, &r, 0));
 		zsx_compact(f->pool);
-		KUNIT_EXPECT_EQ_MSG(test, location_of(r.o), r.location, "class %u", c);
+		KUNIT_EXPECT_EQ_MSG(test, location_of(r.o).v, r.location, "class %u", c);
 		KUNIT_EXPECT_TRUE_MSG(test, has_words(r.o, r.mem), "class %u", c);
 		expect_all_intact(test);
 		end_to_read(f, &r);
@@ -1071,187 +1065,6 @@ static void scan_while_a_compaction_runs_stops(struct kunit *test)
 	KUNIT_EXPECT_NE(test, scan(test, 10), SHRINK_STOP);
 }
 
-/* === Threads ============================================================= */
-
-/*
- * A thread of a case.
- * @objs, @nr_objs: its own part of the fixture's objects; none: it compacts
- * @len: how long they are; 0: of any length
- * @wrong: what failed first, at @step
- */
-struct worker {
-	struct race *race;
-	struct task_struct *task;
-	u32 *buf;
-	struct obj *objs;
-	unsigned int nr_objs;
-	unsigned int len;
-	u32 seed;
-	unsigned int step;
-	const char *wrong;
-	unsigned long freed;
-	struct completion done;
-};
-
-/* @deadline: in jiffies; all work so long */
-struct race {
-	struct kunit *test;
-	struct zsx_pool *pool;
-	unsigned int nr;
-	unsigned long deadline;
-	struct worker workers[MAX_WORKERS];
-};
-
-/* Store, verify, hold open for a while, write anew and free, at random. */
-static void churn_once(struct worker *w, struct rnd_state *rnd)
-{
-	struct zsx_pool *pool = w->race->pool;
-	struct obj *o = &w->objs[prandom_u32_state(rnd) % w->nr_objs];
-	unsigned int len = w->len ?: 4 + (prandom_u32_state(rnd) % PAGE_SIZE & ~3U);
-	void *mem;
-
-	if (!o->handle) {
-		if (!store(pool, o, len, prandom_u32_state(rnd), w->buf))
-			w->wrong = "an object could not be stored";
-		return;
-	}
-	mem = zsx_obj_read_begin(pool, o->handle, o->len, w->buf);
-	if (!mem) {
-		w->wrong = "an object could not be read";
-		return;
-	}
-	if (prandom_u32_state(rnd) % 1024 == 0)
-		schedule_timeout_uninterruptible(1);
-	if (!has_words(o, mem))
-		w->wrong = "an object is not intact";
-	zsx_obj_read_end(pool, o->handle, o->len, mem);
-
-	switch (prandom_u32_state(rnd) % 8) {
-	case 0 ... 2:
-		drop(pool, o);
-		break;
-	case 3:
-		o->seed = prandom_u32_state(rnd);
-		if (!rewrite(pool, o, w->buf))
-			w->wrong = "an object could not be written anew";
-	}
-}
-
-/* On a busy machine a second may be too short for anything to happen. */
-static bool goes_on(const struct race *race)
-{
-	return time_before(jiffies, race->deadline) ||
-	       (!atomic_long_read(&race->pool->compaction[ZSX_OBJECTS_COPIED]) &&
-		time_before(jiffies, race->deadline + 20 * HZ));
-}
-
-static int run_worker(void *data)
-{
-	struct worker *w = data;
-	struct rnd_state rnd;
-
-	prandom_seed_state(&rnd, w->seed);
-	for (w->step = 0; !w->wrong && goes_on(w->race); w->step++) {
-		if (w->nr_objs)
-			churn_once(w, &rnd);
-		else
-			w->freed += zsx_compact(w->race->pool);
-		cond_resched();
-	}
-	complete(&w->done);
-	while (!kthread_should_stop())
-		schedule_timeout_interruptible(1);
-	return 0;
-}
-
-/* Workers, of which the last @nr_compacting compact, until the time is over. */
-static struct race *run_race(struct kunit *test, unsigned int nr,
-			     unsigned int nr_compacting, unsigned int len)
-{
-	struct race *race = kunit_kzalloc(test, sizeof(*race), GFP_KERNEL);
-	struct fixture *f = test->priv;
-	unsigned int i, nr_tasks;
-
-	KUNIT_ASSERT_NOT_NULL(test, race);
-	race->pool = f->pool;
-	race->nr = nr;
-	for (i = 0; i < nr; i++) {
-		struct worker *w = &race->workers[i];
-
-		w->race = race;
-		w->len = len;
-		w->seed = i + 1;
-		w->nr_objs = i + nr_compacting < nr ? 200 : 0;
-		w->objs = f->objs + i * 200;
-		w->buf = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
-		KUNIT_ASSERT_NOT_NULL(test, w->buf);
-		init_completion(&w->done);
-	}
-	race->deadline = jiffies + HZ;
-	for (nr_tasks = 0; nr_tasks < nr; nr_tasks++) {
-		struct worker *w = &race->workers[nr_tasks];
-
-		w->task = kthread_run(run_worker, w, "zsx_compact/%u", nr_tasks);
-		if (IS_ERR(w->task))
-			break;
-	}
-	for (i = 0; i < nr_tasks; i++) {
-		struct worker *w = &race->workers[i];
-
-		wait_for_completion(&w->done);
-		kthread_stop(w->task);
-		KUNIT_EXPECT_NULL_MSG(test, w->wrong, "%s: thread %u, seed %u, step %u",
-				      w->wrong, i, w->seed, w->step);
-	}
-	KUNIT_ASSERT_EQ(test, nr_tasks, nr);
-	return race;
-}
-
-static const struct race_param {
-	const char *name;
-	unsigned int nr;
-	unsigned int nr_compacting;
-	unsigned int len;
-} races[] = {
-	{ "2 of one class, 1 compacts", 3, 1, 1100 },
-	{ "2 of whole pages, 1 compacts", 3, 1, PAGE_SIZE },
-	{ "4 of one class, 1 compacts", 5, 1, 2424 },
-	{ "3 of one class, 2 compact", 5, 2, 200 },
-	{ "4 of all classes, 1 compacts", 5, 1, 0 },
-};
-KUNIT_ARRAY_PARAM_DESC(races, races, name);
-
-static void threads_keep_their_objects(struct kunit *test)
-{
-	const struct race_param *param = test->param_value;
-	struct fixture *f = test->priv;
-	struct zsx_pool_stats stats;
-	unsigned long freed = 0;
-	struct race *race;
-	unsigned int i;
-
-	race = run_race(test, param->nr, param->nr_compacting, param->len);
-	for (i = 0; i < race->nr; i++)
-		freed += race->workers[i].freed;
-	for (i = 0; i < f->pool->nr_classes; i++)
-		expect_right(test, i);
-	expect_all_intact(test);
-	stats = stats_of(f);
-	kunit_info(test, "%llu mallocs, %llu copies, %lu pages freed, %llu retries, %llu busy",
-		   stats.mallocs, stats.objects_copied, freed, stats.pins_retried,
-		   stats.skipped_busy);
-	KUNIT_EXPECT_EQ(test, stats.pages_compacted, freed);
-	KUNIT_EXPECT_EQ(test, stats.source_steps, stats.objects_copied);
-	KUNIT_EXPECT_GT_MSG(test, stats.objects_copied, 0, "nothing was compacted");
-
-	zsx_compact(f->pool);
-	expect_pool_compact(test);
-	expect_all_intact(test);
-	drop_all(f);
-	KUNIT_EXPECT_EQ(test, stats_of(f).pages, 0);
-	KUNIT_EXPECT_EQ(test, stats_of(f).zspages, 0);
-}
-
 static struct kunit_case compact_cases[] = {
 	KUNIT_CASE_PARAM(class_ends_with_fewest_pages, thinnings_gen_params),
 	KUNIT_CASE(fewest_pages_are_the_core_s),
@@ -1276,8 +1089,6 @@ static struct kunit_case compact_cases[] = {
 	KUNIT_CASE(shrinker_counts_nothing_as_empty),
 	KUNIT_CASE_PARAM(scans_free_what_they_are_asked_for, scan_sizes_gen_params),
 	KUNIT_CASE(scan_while_a_compaction_runs_stops),
-	KUNIT_CASE_PARAM_ATTR(threads_keep_their_objects, races_gen_params,
-			      { .speed = KUNIT_SPEED_SLOW }),
 	{}
 };
 

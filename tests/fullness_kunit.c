@@ -327,7 +327,7 @@ static unsigned int take(struct kunit *test, struct model *m)
 						  m->zspage->inuse));
 	if (room) {
 		loc = zsx_zspage_take(class, m->zspage, handle_for(f, m, want));
-		zsx_location_publish(zsx_handle_of(handle_for(f, m, want)), loc);
+		zsx_location_publish(class, zsx_handle_of(handle_for(f, m, want)), loc);
 		class->mallocs++;
 	} else {
 		zsx_settle(class, m->zspage, 0, geo->nr_pages - 1, &loose);

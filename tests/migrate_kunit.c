@@ -22,7 +22,6 @@
 #include "objects.h"
 
 #define MAX_OBJS	1024
-#define MAX_WORKERS	6
 
 /*
  * @isolated: pages to be put back if a case fails half-way
@@ -37,11 +36,6 @@ struct fixture {
 };
 
 /* === Objects ============================================================= */
-
-static u64 location_of(const struct obj *o)
-{
-	return zsx_location_read(zsx_handle_of(o->handle)).v;
-}
 
 static void assert_store(struct kunit *test, unsigned int i, unsigned int len)
 {
@@ -112,15 +106,10 @@ static bool isolate(struct kunit *test, struct page *page)
 	struct page **place = place_of_isolated(test, NULL);
 
 	KUNIT_ASSERT_NOT_NULL(test, place);
-	get_page(page);
-	lock_page(page);
-	if (zsx_movable_ops.isolate_page(page, ISOLATE_UNEVICTABLE)) {
-		*place = page;
-		return true;
-	}
-	unlock_page(page);
-	put_page(page);
-	return false;
+	if (!core_isolate(page))
+		return false;
+	*place = page;
+	return true;
 }
 
 static void assert_isolate(struct kunit *test, struct page *page)
@@ -132,34 +121,24 @@ static void assert_isolate(struct kunit *test, struct page *page)
 static void put_back(struct kunit *test, struct page *page)
 {
 	*place_of_isolated(test, page) = NULL;
-	zsx_movable_ops.putback_page(page);
-	unlock_page(page);
-	put_page(page);
+	core_put_back(page);
 }
 
-/* A page as the kernel brings it: locked, with one reference. */
 static struct page *new_dst(struct kunit *test)
 {
-	struct page *dst = alloc_page(GFP_KERNEL);
+	struct page *dst = core_new_page();
 
 	KUNIT_ASSERT_NOT_NULL(test, dst);
-	lock_page(dst);
 	return dst;
 }
 
-/* Locks and references are then as at first, whether it worked or not. */
 static int migrate_to(struct kunit *test, struct page *src, struct page *dst)
 {
-	int err = zsx_movable_ops.migrate_page(dst, src, MIGRATE_SYNC);
+	int err = core_migrate(src, dst);
 
-	unlock_page(dst);
-	put_page(dst);
-	if (err)
-		return err;
-	*place_of_isolated(test, src) = NULL;
-	unlock_page(src);
-	put_page(src);
-	return 0;
+	if (!err)
+		*place_of_isolated(test, src) = NULL;
+	return err;
 }
 
 static int migrate(struct kunit *test, struct page *src)
@@ -330,7 +309,7 @@ static void page_moves_under_its_objects(struct kunit *test)
 	locations = kunit_kcalloc(test, n, sizeof(*locations), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, locations);
 	for (i = 0; i < n; i++)
-		locations[i] = location_of(&f->objs[i]);
+		locations[i] = location_of(&f->objs[i]).v;
 	for (k = 0; k < nr_pages_of(test); k++) {
 		struct page *src = zsx_zspage_page(zspage, k), *dst = new_dst(test);
 
@@ -343,7 +322,7 @@ static void page_moves_under_its_objects(struct kunit *test)
 		expect_right(test);
 	}
 	for (i = 0; i < n; i++)
-		KUNIT_EXPECT_EQ_MSG(test, location_of(&f->objs[i]), locations[i],
+		KUNIT_EXPECT_EQ_MSG(test, location_of(&f->objs[i]).v, locations[i],
 				    "object %u", i);
 	KUNIT_EXPECT_EQ(test, stats_of(f).pages, k);
 	KUNIT_EXPECT_EQ(test, stats_of(f).pages_migrated, k);
@@ -407,34 +386,12 @@ static void putback_leaves_all_as_before(struct kunit *test)
 
 /* === A page is refused =================================================== */
 
-#define SENTINEL	0xdeadbef0UL
-
-/* The page that the kernel brought must be as it was, to be used for another. */
-static bool is_untouched(struct page *dst)
-{
-	u8 *mem = kmap_local_page(dst);
-	bool same = !memchr_inv(mem, 0x5a, PAGE_SIZE);
-
-	kunmap_local(mem);
-	return same && page_private(dst) == SENTINEL && page_count(dst) == 2;
-}
-
 static struct page *new_sentinel_dst(struct kunit *test)
 {
 	struct page *dst = new_dst(test);
-	u8 *mem = kmap_local_page(dst);
 
-	memset(mem, 0x5a, PAGE_SIZE);
-	kunmap_local(mem);
-	set_page_private(dst, SENTINEL);
-	get_page(dst);
+	mark_untouched(dst);
 	return dst;
-}
-
-static void free_sentinel_dst(struct page *dst)
-{
-	set_page_private(dst, 0);
-	put_page(dst);
 }
 
 /* An object is read, on this page or another one: no page of the zspage moves. */
@@ -455,13 +412,13 @@ static void page_of_object_in_use_is_busy(struct kunit *test)
 		KUNIT_EXPECT_EQ_MSG(test,
 				    zsx_movable_ops.migrate_page(dst, src, MIGRATE_SYNC),
 				    -EBUSY, "page %u", k);
-		KUNIT_EXPECT_TRUE_MSG(test, is_untouched(dst), "page %u", k);
+		KUNIT_EXPECT_TRUE_MSG(test, is_untouched(dst, 2), "page %u", k);
 		KUNIT_EXPECT_EQ(test, zspage->isolated, 1U << k);
 		KUNIT_EXPECT_PTR_EQ(test, zsx_zspage_page(zspage, k), src);
 		KUNIT_EXPECT_EQ(test, page_count(src), 2);
 		unlock_page(dst);
 		put_page(dst);
-		free_sentinel_dst(dst);
+		free_untouched(dst);
 		put_back(test, src);
 	}
 	KUNIT_EXPECT_TRUE(test, has_words(o, mem));
@@ -508,11 +465,11 @@ static void page_of_zspage_being_moved_is_again(struct kunit *test)
 	}
 	KUNIT_EXPECT_TRUE(test, pinned);
 	KUNIT_EXPECT_EQ(test, err, -EAGAIN);
-	KUNIT_EXPECT_TRUE(test, is_untouched(dst));
+	KUNIT_EXPECT_TRUE(test, is_untouched(dst, 2));
 	KUNIT_EXPECT_EQ(test, zspage->isolated, 1);
 	unlock_page(dst);
 	put_page(dst);
-	free_sentinel_dst(dst);
+	free_untouched(dst);
 	put_back(test, src);
 }
 
@@ -995,229 +952,6 @@ static void compaction_of_isolated_pages_alone_ends(struct kunit *test)
 	expect_all_intact(test);
 }
 
-/* === Threads ============================================================= */
-
-/*
- * A thread of a case.
- * @objs, @nr_objs: its own part of the fixture's objects
- * @nr_done: what it did, by its kind
- * @wrong: what failed first, at @step
- */
-struct worker {
-	struct race *race;
-	struct task_struct *task;
-	void (*once)(struct worker *w, struct rnd_state *rnd);
-	u32 *buf;
-	struct obj *objs;
-	unsigned int nr_objs;
-	u32 seed;
-	unsigned int step;
-	unsigned int nr_done;
-	unsigned int nr_refused;
-	const char *wrong;
-	struct completion done;
-};
-
-/* @deadline: in jiffies; all work so long; @size: of the objects; 0: any */
-struct race {
-	struct zsx_pool *pool;
-	unsigned int size;
-	unsigned long deadline;
-	struct worker workers[MAX_WORKERS];
-};
-
-/* Store, verify, hold open for a while, write anew and free, at random. */
-static void churn(struct worker *w, struct rnd_state *rnd)
-{
-	struct zsx_pool *pool = w->race->pool;
-	struct obj *o = &w->objs[prandom_u32_state(rnd) % w->nr_objs];
-	unsigned int len = w->race->size ?: 4 + (prandom_u32_state(rnd) % PAGE_SIZE & ~3U);
-	void *mem;
-
-	w->nr_done++;
-	if (!o->handle) {
-		if (!store(pool, o, len, prandom_u32_state(rnd), w->buf))
-			w->wrong = "an object could not be stored";
-		return;
-	}
-	mem = zsx_obj_read_begin(pool, o->handle, o->len, w->buf);
-	if (!mem) {
-		w->wrong = "an object could not be read";
-		return;
-	}
-	if (prandom_u32_state(rnd) % 1024 == 0)
-		schedule_timeout_uninterruptible(1);
-	if (!has_words(o, mem))
-		w->wrong = "an object is not intact";
-	zsx_obj_read_end(pool, o->handle, o->len, mem);
-
-	switch (prandom_u32_state(rnd) % 8) {
-	case 0 ... 2:
-		drop(pool, o);
-		break;
-	case 3:
-		o->seed = prandom_u32_state(rnd);
-		if (!rewrite(pool, o, w->buf))
-			w->wrong = "an object could not be written anew";
-	}
-}
-
-static void compact(struct worker *w, struct rnd_state *rnd)
-{
-	w->nr_done += !!zsx_compact(w->race->pool);
-}
-
-/*
- * A page of one of @class's zspages, with a reference. One that is isolated is left
- * alone: it may be replaced and freed at any time, as it is not the lock that keeps
- * it.
- */
-static struct page *some_page(struct zsx_class *class, struct rnd_state *rnd)
-{
-	unsigned int g, k, from = prandom_u32_state(rnd) % ZSX_NR_GROUPS;
-	unsigned int skip = prandom_u32_state(rnd) % 8;
-	struct zsx_zspage *zspage;
-	struct page *page = NULL;
-
-	spin_lock(&class->lock);
-	for (g = from; g < from + ZSX_NR_GROUPS && !page; g++) {
-		list_for_each_entry(zspage, &class->groups[g % ZSX_NR_GROUPS], list) {
-			k = prandom_u32_state(rnd) % class->geo->nr_pages;
-			if (!zsx_zspage_page(zspage, k) || zspage->isolated >> k & 1)
-				continue;
-			page = zsx_zspage_page(zspage, k);
-			if (!skip--)
-				break;
-		}
-	}
-	if (page)
-		get_page(page);
-	spin_unlock(&class->lock);
-	return page;
-}
-
-/* Migrate some page of the pool, or put it back; as the kernel does. */
-static void move_page(struct worker *w, struct rnd_state *rnd)
-{
-	struct zsx_pool *pool = w->race->pool;
-	unsigned int c = w->race->size ? zsx_lookup_class_index(pool, w->race->size) :
-					 prandom_u32_state(rnd) % pool->nr_classes;
-	struct page *dst = NULL, *page = some_page(&pool->classes[c], rnd);
-	int err = -EBUSY;
-
-	if (!page)
-		return;
-	if (!trylock_page(page))
-		goto put;
-	if (!zsx_movable_ops.isolate_page(page, ISOLATE_UNEVICTABLE)) {
-		w->nr_refused++;
-		goto unlock;
-	}
-	if (prandom_u32_state(rnd) % 4)
-		dst = alloc_page(GFP_KERNEL);
-	else
-		schedule();
-	if (dst) {
-		lock_page(dst);
-		err = zsx_movable_ops.migrate_page(dst, page, MIGRATE_SYNC);
-		unlock_page(dst);
-		put_page(dst);
-	}
-	if (err)
-		zsx_movable_ops.putback_page(page);
-	else
-		w->nr_done++;
-unlock:
-	unlock_page(page);
-put:
-	put_page(page);
-}
-
-static int run_worker(void *data)
-{
-	struct worker *w = data;
-	struct rnd_state rnd;
-
-	prandom_seed_state(&rnd, w->seed);
-	for (w->step = 0; !w->wrong && time_before(jiffies, w->race->deadline); w->step++) {
-		w->once(w, &rnd);
-		cond_resched();
-	}
-	complete(&w->done);
-	while (!kthread_should_stop())
-		schedule_timeout_interruptible(1);
-	return 0;
-}
-
-static const struct race_param {
-	const char *name;
-	unsigned int size;
-} races[] = {
-	{ "of 200 bytes", 200 }, { "of 1776 bytes", 1776 }, { "of 2424 bytes", 2424 },
-	{ "of a page", PAGE_SIZE }, { "of any length", 0 },
-};
-KUNIT_ARRAY_PARAM_DESC(races, races, name);
-
-/* Three that store and free, two that move pages, one that compacts. */
-static void threads_keep_their_objects(struct kunit *test)
-{
-	const struct race_param *param = test->param_value;
-	struct fixture *f = test->priv;
-	struct race *race = kunit_kzalloc(test, sizeof(*race), GFP_KERNEL);
-	unsigned int i, nr, migrated = 0;
-	struct zsx_pool_stats stats;
-
-	need_marks(test);
-	KUNIT_ASSERT_NOT_NULL(test, race);
-	race->pool = f->pool;
-	race->size = param->size;
-	for (i = 0; i < MAX_WORKERS; i++) {
-		struct worker *w = &race->workers[i];
-
-		w->race = race;
-		w->once = i < 3 ? churn : i < 5 ? move_page : compact;
-		w->seed = i + 1;
-		w->nr_objs = 200;
-		w->objs = f->objs + i * 200;
-		w->buf = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
-		KUNIT_ASSERT_NOT_NULL(test, w->buf);
-		init_completion(&w->done);
-	}
-	race->deadline = jiffies + HZ;
-	for (nr = 0; nr < MAX_WORKERS; nr++) {
-		struct worker *w = &race->workers[nr];
-
-		w->task = kthread_run(run_worker, w, "zsx_migrate/%u", nr);
-		if (IS_ERR(w->task))
-			break;
-	}
-	for (i = 0; i < nr; i++) {
-		struct worker *w = &race->workers[i];
-
-		wait_for_completion(&w->done);
-		kthread_stop(w->task);
-		KUNIT_EXPECT_NULL_MSG(test, w->wrong, "%s: thread %u, seed %u, step %u",
-				      w->wrong, i, w->seed, w->step);
-		migrated += w->once == move_page ? w->nr_done : 0;
-	}
-	KUNIT_ASSERT_EQ(test, nr, MAX_WORKERS);
-
-	expect_right(test);
-	expect_all_intact(test);
-	stats = stats_of(f);
-	kunit_info(test, "%llu mallocs, %llu migrated, %llu refused, %llu copies, %llu compacted, %llu retries",
-		   stats.mallocs, stats.pages_migrated, stats.migrations_refused,
-		   stats.objects_copied, stats.pages_compacted, stats.pins_retried);
-	KUNIT_EXPECT_EQ(test, stats.pages_migrated, migrated);
-	KUNIT_EXPECT_GT_MSG(test, migrated, 0, "no page was migrated");
-	zsx_compact(f->pool);
-	expect_right(test);
-	expect_compact(test);
-	expect_all_intact(test);
-	drop_all(f);
-	expect_empty(test, "at the end");
-}
-
 static struct kunit_case migrate_cases[] = {
 	KUNIT_CASE_PARAM(page_moves_under_its_objects, sizes_gen_params),
 	KUNIT_CASE(migration_leaves_references_right),
@@ -1238,8 +972,6 @@ static struct kunit_case migrate_cases[] = {
 	KUNIT_CASE_PARAM(compaction_leaves_isolated_pages, sizes_gen_params),
 	KUNIT_CASE_PARAM(compaction_passes_over_what_is_only_isolated, sizes_gen_params),
 	KUNIT_CASE(compaction_of_isolated_pages_alone_ends),
-	KUNIT_CASE_PARAM_ATTR(threads_keep_their_objects, races_gen_params,
-			      { .speed = KUNIT_SPEED_SLOW }),
 	{}
 };
 
