@@ -307,18 +307,22 @@ static unsigned int count_room(const struct compaction *c,
 }
 
 /*
- * Whether a unit may begin. The destination may grow if the objects in @objects find
- * room in @slots of @zspage with the pages in hand, or fill all that is free there:
+ * Whether a unit may begin, to move @nr objects of @from to free slots of @slots in @to.
+ * That may grow if they find room with the pages in hand, or fill all that is free there:
  * else there would be a page more than before, should memory be short. If another page
  * may help, it is got first; if there is none, present slots are filled without.
  */
-static bool may_begin(struct compaction *c, const struct zsx_zspage *zspage,
-		      struct zsx_slots objects, struct zsx_slots slots)
+static bool may_begin(struct compaction *c, const struct zsx_zspage *from,
+		      unsigned int nr, const struct zsx_zspage *to,
+		      struct zsx_slots slots)
 {
-	unsigned int nr_free = zsx_slots_count(zsx_slots_without(slots, zspage->inuse));
-	unsigned int nr = min(zsx_slots_count(objects), nr_free);
+	unsigned int nr_free = zsx_slots_count(zsx_slots_without(slots, to->inuse));
 
-	c->may_grow = c->nr_hand == HAND || count_room(c, zspage, slots) >= nr;
+	/* Inside one zspage a page is won as a whole, or not. */
+	if (from == to && nr > nr_free)
+		return false;
+	nr = min(nr, nr_free);
+	c->may_grow = c->nr_hand == HAND || count_room(c, to, slots) >= nr;
 	c->needs_page = !c->may_grow && !c->no_memory;
 	return !c->needs_page;
 }
@@ -359,7 +363,7 @@ static void move_objects(struct compaction *c, struct zsx_zspage *from,
 	struct zsx_slots objects = zsx_slots_and(from->inuse,
 						 zsx_slots_on_page(geo, page));
 
-	if (!may_begin(c, to, objects, slots))
+	if (!may_begin(c, from, zsx_slots_count(objects), to, slots))
 		return;
 	while (!zsx_slots_empty(objects)) {
 		unsigned int i;
@@ -523,14 +527,18 @@ static void add_counters(struct zsx_pool *pool, const struct compaction *c)
 	atomic_long_add(c->nr_passed, &counters[ZSX_SKIPPED_BUSY]);
 }
 
-/* How many units a class may take: others malloc and free meanwhile. */
-static unsigned long max_units(struct zsx_class *class)
+/*
+ * How many units a class may take, and how many zspages may be passed over between two
+ * of them: others malloc and free meanwhile.
+ */
+static unsigned long max_units(struct zsx_class *class, unsigned long *zspages)
 {
-	unsigned long units;
+	unsigned long units = 0;
 
 	spin_lock(&class->lock);
-	units = is_compact(class) ? 0 : 2 * zsx_class_pages(class) +
-					zsx_class_zspages(class) + 2 * HAND;
+	*zspages = zsx_class_zspages(class);
+	if (!is_compact(class))
+		units = 2 * zsx_class_pages(class) + *zspages + 2 * HAND;
 	spin_unlock(&class->lock);
 	return units;
 }
@@ -539,7 +547,7 @@ static unsigned long max_units(struct zsx_class *class)
 static long compact_class(struct zsx_class *class, long wanted)
 {
 	struct compaction c = { .class = class };
-	unsigned long units = max_units(class);
+	unsigned long zspages, units = max_units(class, &zspages);
 
 	while (units && c.freed < wanted) {
 		unsigned long passed = c.nr_passed;
@@ -547,9 +555,9 @@ static long compact_class(struct zsx_class *class, long wanted)
 
 		if (c.needs_page)
 			take_in_hand(&c);
-		else if (!moved && !c.again)
+		else if (!moved && (!c.again || c.nr_passed > zspages))
 			break;
-		/* What is passed over bounds itself: each zspage once, until one moves. */
+		/* One that only passed over zspages is no unit: each is met once a round. */
 		if (c.nr_passed <= passed)
 			units--;
 		cond_resched();

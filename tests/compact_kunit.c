@@ -45,13 +45,32 @@ struct shortage {
 	bool was_locked;
 };
 
-/* @next_seed: of the object that is stored next */
+/*
+ * @next_seed: of the object that is stored next
+ * @class: the one that is compacted; its lock must be free between units
+ * @nr_copies, @most_copies: in this unit, and in any
+ * @preempt: the preempt count when a mover came
+ * @destination, @page, @dst: a page of the destination is to be migrated to @dst
+ * @reader: of an object in the source
+ * @moving, @nr_moving: numbers of the objects in the source
+ */
 struct fixture {
+	struct points points;
 	struct zsx_pool *pool;
 	struct obj *objs;
 	u32 *buf;
 	u32 next_seed;
 	struct shortage shortage;
+	struct zsx_class *class;
+	unsigned int nr_copies;
+	unsigned int most_copies;
+	int preempt;
+	struct zsx_zspage *destination;
+	struct page *page;
+	struct page *dst;
+	struct zsx_zspage *reader;
+	unsigned int moving[ZSX_MAX_OBJECTS];
+	unsigned int nr_moving;
 };
 
 /* === The geometry, once more ============================================= */
@@ -639,7 +658,9 @@ static void object_in_use_costs_no_page(struct kunit *test)
 		zsx_compact(f->pool);
 		expect_compact(test, c);
 	}
-	KUNIT_EXPECT_GT(test, nr_busy, 0);
+	/* Elsewhere the one that is read may be filled up. */
+	if (param->how == HALF || param->how == QUARTER || param->how == EIGHTH)
+		KUNIT_EXPECT_GT(test, nr_busy, 0);
 }
 
 /* With a reader in each zspage nothing can be done, and nothing is waited for. */
@@ -709,6 +730,527 @@ static void zspage_with_a_page_being_migrated_is_passed_over(struct kunit *test)
 {
 	expect_passed_over(test, 0);
 	expect_passed_over(test, 1);
+}
+
+/* === Many zspages in use ================================================== */
+
+#define NR_MANY	80
+
+static bool is_early(unsigned int i)
+{
+	return i < NR_MANY / 2;
+}
+
+static bool is_late(unsigned int i)
+{
+	return !is_early(i);
+}
+
+static bool is_odd(unsigned int i)
+{
+	return i % 2;
+}
+
+static const struct many_param {
+	const char *name;
+	bool isolated;
+	bool (*busy)(unsigned int i);
+} manies[] = {
+	{ "40 read, at the end of the list", false, is_early },
+	{ "40 read, at its front", false, is_late },
+	{ "40 read, every other one", false, is_odd },
+	{ "40 with an isolated page, at the end of the list", true, is_early },
+	{ "40 with an isolated page, every other one", true, is_odd },
+};
+KUNIT_ARRAY_PARAM_DESC(manies, manies, name);
+
+struct many {
+	struct zsx_zspage *zspages[NR_MANY];
+	struct page *pages[NR_MANY];
+};
+
+static void make_busy(struct kunit *test, struct many *many, unsigned int i)
+{
+	const struct many_param *param = test->param_value;
+
+	if (!param->isolated) {
+		KUNIT_EXPECT_TRUE(test, zsx_try_pin(many->zspages[i]));
+		return;
+	}
+	many->pages[i] = zsx_zspage_page(many->zspages[i], 1);
+	KUNIT_EXPECT_TRUE(test, core_isolate(many->pages[i]));
+}
+
+static void make_idle(struct kunit *test, struct many *many, unsigned int i)
+{
+	const struct many_param *param = test->param_value;
+
+	if (param->isolated)
+		core_put_back(many->pages[i]);
+	else
+		zsx_unpin(many->zspages[i]);
+}
+
+/* NR_MANY zspages with a third of their objects, in one group. */
+static struct many *many_zspages(struct kunit *test, unsigned int n)
+{
+	struct many *many = kunit_kzalloc(test, sizeof(*many), GFP_KERNEL);
+	struct fixture *f = test->priv;
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, many);
+	KUNIT_ASSERT_LE(test, NR_MANY * n, MAX_OBJS);
+	for (i = 0; i < NR_MANY * n; i++)
+		assert_store(test, i, 1776);
+	for (i = 0; i < NR_MANY; i++)
+		many->zspages[i] = zspage_of(&f->objs[i * n]);
+	for (i = 0; i < NR_MANY * n; i++)
+		if (i % n % 3)
+			drop(f->pool, &f->objs[i]);
+	return many;
+}
+
+/*
+ * Of the zspages that aren't busy one is left that isn't full, at most: none is hidden
+ * by others. The busy ones that could not be emptied are counted, each once.
+ */
+static void busy_zspages_hide_no_others(struct kunit *test)
+{
+	const struct many_param *param = test->param_value;
+	struct fixture *f = test->priv;
+	unsigned int c = zsx_lookup_class_index(f->pool, 1776);
+	struct zsx_class *class = &f->pool->classes[c];
+	unsigned int i, g, n = class->geo->nr_objects, nr_left = 0, nr_busy = 0;
+	struct many *many = many_zspages(test, n);
+	struct zsx_zspage *zspage;
+	u64 skipped;
+
+	for (i = 0; i < NR_MANY; i++)
+		if (param->busy(i))
+			make_busy(test, many, i);
+	zsx_compact(f->pool);
+	skipped = stats_of(f).skipped_busy;
+
+	spin_lock(&class->lock);
+	for (g = 0; g < ZSX_FULL; g++) {
+		list_for_each_entry(zspage, &class->groups[g], list) {
+			if (zspage->isolated || atomic_read(&zspage->pins))
+				nr_busy++;
+			else
+				nr_left++;
+		}
+	}
+	spin_unlock(&class->lock);
+	KUNIT_EXPECT_LE(test, nr_left, 1);
+	KUNIT_EXPECT_GT(test, nr_busy, 16);
+	KUNIT_EXPECT_EQ(test, skipped, nr_busy);
+	expect_right(test, c);
+
+	for (i = 0; i < NR_MANY; i++)
+		if (param->busy(i))
+			make_idle(test, many, i);
+	zsx_compact(f->pool);
+	KUNIT_EXPECT_EQ(test, stats_of(f).skipped_busy, skipped);
+	expect_compact(test, c);
+	expect_all_intact(test);
+}
+
+/* Of the zspage of objects @first and on, @nr objects stay, spread out. */
+static void thin_evenly(struct fixture *f, unsigned int first, unsigned int n,
+			unsigned int nr)
+{
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		if (i * nr / n == (i + 1) * nr / n)
+			drop(f->pool, &f->objs[first + i]);
+}
+
+/*
+ * Two zspages alike: the one that lies lower is the destination, and has fewer objects,
+ * so it would be emptied. But it is read: it is filled up.
+ */
+static void busy_zspage_is_filled_if_it_can_t_be_emptied(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	unsigned int c = zsx_lookup_class_index(f->pool, 1776);
+	unsigned int i, low, n = zsx_classes.geo[c].nr_objects, fewer = 10;
+	struct zsx_zspage *zspage;
+
+	KUNIT_ASSERT_EQ(test, fewer * 10 / n, (fewer + 1) * 10 / n);
+	for (i = 0; i < 2 * n; i++)
+		assert_store(test, i, 1776);
+	low = zspage_of(&f->objs[0]) < zspage_of(&f->objs[n]) ? 0 : n;
+	zspage = zspage_of(&f->objs[low]);
+	thin_evenly(f, low, n, fewer);
+	thin_evenly(f, n - low, n, fewer + 1);
+
+	KUNIT_ASSERT_TRUE(test, zsx_try_pin(zspage));
+	zsx_compact(f->pool);
+	zsx_unpin(zspage);
+	KUNIT_EXPECT_EQ(test, stats_of(f).zspages, 1);
+	KUNIT_EXPECT_EQ(test, zspage->nr_inuse, 2 * fewer + 1);
+	expect_right(test, c);
+	expect_all_intact(test);
+}
+
+/* === Between two steps ==================================================== */
+
+static struct obj *obj_of(struct fixture *f, unsigned long handle)
+{
+	unsigned int i = 0;
+
+	while (i < MAX_OBJS && f->objs[i].handle != handle)
+		i++;
+	return i < MAX_OBJS ? &f->objs[i] : NULL;
+}
+
+/*
+ * The object that was just copied to @to: the only one in a slot that its handle
+ * doesn't name.
+ */
+static struct obj *find_copied(struct fixture *f, struct zsx_zspage *to,
+			       unsigned int *slot)
+{
+	struct obj *o, *copied = NULL;
+	unsigned int i;
+
+	for (i = 0; i < to->class->geo->nr_objects; i++) {
+		if (!zsx_slots_test(to->inuse, i))
+			continue;
+		o = obj_of(f, zsx_zspage_handles(to->class->geo, to)[i]);
+		if (!o || (zspage_of(o) == to && slot_of(o) == i))
+			continue;
+		if (copied)
+			return NULL;
+		copied = o;
+		*slot = i;
+	}
+	return copied;
+}
+
+static void note_preempt_count(struct kunit *test, struct zsx_zspage *from)
+{
+	struct fixture *f = test->priv;
+
+	f->preempt = preempt_count();
+}
+
+static void copy_is_whole_and_not_told(struct kunit *test, struct zsx_zspage *to)
+{
+	struct fixture *f = test->priv;
+	unsigned int slot;
+	struct obj *o = find_copied(f, to, &slot);
+	bool locked = !spin_trylock(&to->class->lock);
+
+	if (!locked)
+		spin_unlock(&to->class->lock);
+	must_be(test, locked, "objects move under class->lock");
+	must_be(test, o, "an object's new place is told after the copy, one at a time");
+	if (!o)
+		return;
+	peek(to, slot, f->buf);
+	must_be(test, has_words(o, f->buf), "an object is whole before its place is told");
+	must_be_closed(test, zspage_of(o));
+	if (IS_ENABLED(CONFIG_PREEMPT_COUNT))
+		must_be(test, preempt_count() > f->preempt,
+			"a mover isn't preempted: a reader on its CPU would spin");
+	if (zspage_of(o) == to)
+		return;
+	must_be(test, atomic_read(&to->pins) > 0, "a destination is pinned as by a reader");
+	must_be_pinned(test, to);
+}
+
+/*
+ * At each copy: the bytes are there and the new place isn't told; readers and writers
+ * are kept out of the source, and page migration of both.
+ */
+static void object_moves_when_nobody_can_see_it(struct kunit *test)
+{
+	const struct thinning_param *param = test->param_value;
+	struct fixture *f = test->priv;
+	unsigned int c;
+
+	f->points.at[ZSX_POINT_MOVER_COMES] = note_preempt_count;
+	f->points.at[ZSX_POINT_COPIED] = copy_is_whole_and_not_told;
+	for (c = 0; c < f->pool->nr_classes; c += class_step) {
+		fill_and_thin(test, c, param->how, true);
+		use_points(test);
+		zsx_compact(f->pool);
+		kunit_deactivate_static_stub(test, zsx_at_race_point);
+		expect_nothing_wrong(test);
+		expect_all_intact(test);
+	}
+	KUNIT_EXPECT_EQ(test, f->points.nr[ZSX_POINT_COPIED], stats_of(f).objects_copied);
+	KUNIT_EXPECT_GT(test, f->points.nr[ZSX_POINT_COPIED], 0);
+}
+
+/* All objects of the source get other bytes. */
+static void write_before_mover(struct kunit *test, struct zsx_zspage *from)
+{
+	struct fixture *f = test->priv;
+	unsigned int i;
+
+	f->nr_moving = 0;
+	for (i = 0; i < MAX_OBJS; i++)
+		if (f->objs[i].handle && zspage_of(&f->objs[i]) == from)
+			f->moving[f->nr_moving++] = i;
+	for (i = 0; i < f->nr_moving; i++) {
+		f->objs[f->moving[i]].seed = ++f->next_seed;
+		must_be(test, rewrite(f->pool, &f->objs[f->moving[i]], f->buf),
+			"an object is written before a mover comes");
+	}
+}
+
+/* The same objects, wherever they are now: as they were written, and anew. */
+static void write_after_mover(struct kunit *test, struct zsx_zspage *from)
+{
+	struct fixture *f = test->priv;
+	unsigned int i;
+
+	for (i = 0; i < f->nr_moving; i++) {
+		struct obj *o = &f->objs[f->moving[i]];
+
+		must_be(test, is_intact(f->pool, o, f->buf),
+			"what was written before a mover came is there after it");
+		o->seed = ++f->next_seed;
+		must_be(test, rewrite(f->pool, o, f->buf),
+			"an object is written after a mover has gone");
+	}
+}
+
+/* Nothing is copied before a mover has its pin, or after it dropped it. */
+static void writes_around_a_mover_are_kept(struct kunit *test)
+{
+	const struct thinning_param *param = test->param_value;
+	struct fixture *f = test->priv;
+	unsigned int c;
+
+	f->points.at[ZSX_POINT_MOVER_COMES] = write_before_mover;
+	f->points.at[ZSX_POINT_MOVER_GONE] = write_after_mover;
+	for (c = 0; c < f->pool->nr_classes; c += max(class_step, 4U)) {
+		fill_and_thin(test, c, param->how, true);
+		use_points(test);
+		zsx_compact(f->pool);
+		kunit_deactivate_static_stub(test, zsx_at_race_point);
+		expect_nothing_wrong(test);
+		expect_compact(test, c);
+		expect_all_intact(test);
+	}
+	KUNIT_EXPECT_GT(test, f->points.nr[ZSX_POINT_MOVER_COMES], 0);
+	KUNIT_EXPECT_EQ(test, f->points.nr[ZSX_POINT_MOVER_GONE],
+			f->points.nr[ZSX_POINT_MOVER_COMES]);
+}
+
+/*
+ * @nr zspages with an object each, and one that lacks as many: it is the destination.
+ * It is made of objects n to 2n - 1.
+ */
+static void fill_lone_ones(struct kunit *test, unsigned int nr)
+{
+	struct fixture *f = test->priv;
+	unsigned int i, n = zsx_classes.geo[zsx_lookup_class_index(f->pool, 2424)].nr_objects;
+
+	for (i = 0; i < (nr + 1) * n; i++)
+		assert_store(test, i, 2424);
+	f->destination = zspage_of(&f->objs[n]);
+	for (i = 0; i < (nr + 1) * n; i++)
+		if (i < n + nr ? i && i != n + nr : i >= 2 * n && i % n)
+			drop(f->pool, &f->objs[i]);
+	use_points(test);
+}
+
+/* The core would take another page for what the migration was for, or try again. */
+static void migrate_destination(struct kunit *test, struct zsx_zspage *to)
+{
+	struct fixture *f = test->priv;
+
+	must_be(test, to == f->destination, "the fuller zspage is the destination");
+	must_be_pinned(test, to);
+	if (f->points.wrong)
+		return; /* it would wait for the lock that is held here */
+	must_be(test, zsx_movable_ops.migrate_page(f->dst, f->page, MIGRATE_SYNC) == -EBUSY,
+		"a destination's page isn't migrated");
+	must_be(test, is_untouched(f->dst, 2), "a refused migration leaves the new page");
+}
+
+/*
+ * A page of the destination is isolated and migrated while an object is copied to it:
+ * refused then, done later.
+ */
+static void destination_is_being_migrated(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	struct zsx_zspage *to;
+	int err = 0;
+
+	fill_lone_ones(test, 1);
+	to = f->destination;
+	f->dst = core_new_page();
+	KUNIT_ASSERT_NOT_NULL(test, f->dst);
+	mark_untouched(f->dst);
+	f->page = zsx_zspage_page(to, 0); /* the object comes to its slot 0 */
+	KUNIT_EXPECT_TRUE(test, core_isolate(f->page));
+	f->points.at[ZSX_POINT_COPIED] = migrate_destination;
+	zsx_compact(f->pool);
+	KUNIT_EXPECT_EQ(test, f->points.nr[ZSX_POINT_COPIED], 1);
+	expect_nothing_wrong(test);
+	KUNIT_EXPECT_PTR_EQ(test, zspage_of(&f->objs[0]), to);
+	KUNIT_EXPECT_EQ(test, slot_of(&f->objs[0]), 0);
+	KUNIT_EXPECT_EQ(test, stats_of(f).migrations_refused, 1);
+
+	free_untouched(f->dst);
+	if (zsx_movable)
+		err = core_migrate(f->page, f->dst);
+	else
+		core_put_back(f->page);
+	KUNIT_EXPECT_EQ(test, err, 0);
+	expect_right(test, zsx_lookup_class_index(f->pool, 2424));
+	expect_all_intact(test);
+}
+
+/* As by zsx_try_write_pin(), of which this thread has one already. */
+static void begin_migration(struct kunit *test, struct zsx_zspage *from)
+{
+	struct fixture *f = test->priv;
+
+	f->points.at[ZSX_POINT_MOVER_COMES] = NULL;
+	must_be(test, from != f->destination, "the emptier zspage is the source");
+	atomic_sub(ZSX_PIN_BIAS, &f->destination->pins);
+}
+
+static void end_migration(struct kunit *test, struct zsx_zspage *from)
+{
+	struct fixture *f = test->priv;
+
+	f->points.at[ZSX_POINT_MOVER_GONE] = NULL;
+	atomic_add(ZSX_PIN_BIAS, &f->destination->pins);
+}
+
+static void destination_is_at_rest(struct kunit *test, struct zsx_zspage *to)
+{
+	must_be(test, atomic_read(&to->pins) > 0, "nothing goes to where a page is copied");
+}
+
+/*
+ * A migration is faster to pin the chosen destination: it is given up, and all is done
+ * in another unit.
+ */
+static void destination_is_lost_to_a_migration(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+
+	fill_lone_ones(test, 1);
+	f->points.at[ZSX_POINT_MOVER_COMES] = begin_migration;
+	f->points.at[ZSX_POINT_MOVER_GONE] = end_migration;
+	f->points.at[ZSX_POINT_COPIED] = destination_is_at_rest;
+	zsx_compact(f->pool);
+	expect_nothing_wrong(test);
+	KUNIT_EXPECT_EQ(test, f->points.nr[ZSX_POINT_MOVER_COMES], 1);
+	KUNIT_EXPECT_EQ(test, f->points.nr[ZSX_POINT_MOVER_GONE], 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&f->destination->pins), 0);
+	KUNIT_EXPECT_EQ(test, stats_of(f).skipped_busy, 0);
+	expect_compact(test, zsx_lookup_class_index(f->pool, 2424));
+	expect_all_intact(test);
+}
+
+static void begin_reading(struct kunit *test, struct zsx_zspage *from)
+{
+	struct fixture *f = test->priv;
+
+	f->points.at[ZSX_POINT_MOVER_COMES] = NULL;
+	must_be(test, zsx_try_pin(from), "a reader comes before a mover has its pin");
+	f->reader = from;
+}
+
+/* A reader is faster than the mover: another source is taken. */
+static void source_is_lost_to_a_reader(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+
+	fill_lone_ones(test, 2);
+	f->points.at[ZSX_POINT_MOVER_COMES] = begin_reading;
+	zsx_compact(f->pool);
+	expect_nothing_wrong(test);
+	KUNIT_ASSERT_NOT_NULL(test, f->reader);
+	KUNIT_EXPECT_EQ(test, f->reader->nr_inuse, 1);
+	KUNIT_EXPECT_EQ(test, stats_of(f).objects_copied, 1);
+	KUNIT_EXPECT_EQ(test, stats_of(f).zspages_freed, 1);
+	KUNIT_EXPECT_EQ(test, stats_of(f).skipped_busy, 1);
+	zsx_unpin(f->reader);
+	zsx_compact(f->pool);
+	KUNIT_EXPECT_EQ(test, stats_of(f).skipped_busy, 1);
+	expect_compact(test, zsx_lookup_class_index(f->pool, 2424));
+	expect_all_intact(test);
+}
+
+/* === How long the lock is held ============================================ */
+
+static void count_copy(struct kunit *test, struct zsx_zspage *to)
+{
+	struct fixture *f = test->priv;
+
+	f->most_copies = max(f->most_copies, ++f->nr_copies);
+}
+
+/* After each unit: the lock is free, and who waits for it gets it. */
+static void stub_loose_free(struct zsx_loose *loose)
+{
+	struct kunit *test = kunit_get_current_test();
+	struct fixture *f = test->priv;
+	bool locked = !spin_trylock(&f->class->lock);
+
+	if (!locked)
+		spin_unlock(&f->class->lock);
+	must_be(test, !locked, "pages go back outside class->lock");
+	must_be(test, !loose->dead || !atomic_read(&loose->dead->pins),
+		"a zspage that ends isn't pinned");
+	f->nr_copies = 0;
+	while (loose->nr_pages)
+		zsx_page_free(loose->pages[--loose->nr_pages]);
+	zsx_zspage_free(loose->dead);
+}
+
+/* How many slots touch one page, at most. */
+static unsigned int most_on_a_page(const struct zsx_geometry *geo)
+{
+	unsigned int i, page, nr, most = 0;
+
+	for (page = 0; page < geo->nr_pages; page++) {
+		for (i = 0, nr = 0; i < geo->nr_objects; i++)
+			nr += slot_first_page(geo, i) <= page && slot_last_page(geo, i) >= page;
+		most = max(most, nr);
+	}
+	return most;
+}
+
+/* In one section of the lock no more is copied than what touches one page. */
+static void lock_is_held_for_one_page_s_objects(struct kunit *test)
+{
+	const struct thinning_param *param = test->param_value;
+	struct fixture *f = test->priv;
+	unsigned int c, most = 0;
+
+	f->points.at[ZSX_POINT_COPIED] = count_copy;
+	for (c = 0; c < f->pool->nr_classes; c += class_step) {
+		f->class = &f->pool->classes[c];
+		fill_and_thin(test, c, param->how, false);
+		f->most_copies = 0;
+		f->nr_copies = 0;
+		use_points(test);
+		kunit_activate_static_stub(test, zsx_loose_free, stub_loose_free);
+		zsx_compact(f->pool);
+		kunit_deactivate_static_stub(test, zsx_loose_free);
+		kunit_deactivate_static_stub(test, zsx_at_race_point);
+		KUNIT_EXPECT_EQ_MSG(test, f->nr_copies, 0, "class %u", c);
+		KUNIT_EXPECT_LE_MSG(test, f->most_copies, most_on_a_page(f->class->geo),
+				    "class %u", c);
+		KUNIT_EXPECT_LE_MSG(test, f->most_copies * f->class->geo->size, 3 * PAGE_SIZE,
+				    "class %u", c);
+		expect_nothing_wrong(test);
+		most = max(most, f->most_copies);
+	}
+	KUNIT_EXPECT_GT(test, most, 0);
 }
 
 /* === Memory is short ===================================================== */
@@ -876,6 +1418,61 @@ static void short_memory_fills_present_slots(struct kunit *test)
 				    "class of %u bytes", class->geo->size);
 	}
 	KUNIT_EXPECT_GT(test, nr, 0);
+}
+
+/*
+ * A class whose zspages of @pages pages are in the same tenth with an object more and
+ * with one less.
+ */
+static struct zsx_class *class_with_tenth_around(struct fixture *f, unsigned int *pages)
+{
+	unsigned int c, g;
+
+	for (c = 0; c < f->pool->nr_classes; c++) {
+		const struct zsx_geometry *geo = f->pool->classes[c].geo;
+		unsigned int n = geo->nr_objects;
+
+		for (*pages = 1; *pages < geo->nr_pages; ++*pages) {
+			g = slots_on_first_pages(geo, *pages);
+			if (g > geo->nr_pages && (g - 1) * 10 / n == (g + 1) * 10 / n)
+				return &f->pool->classes[c];
+		}
+	}
+	return NULL;
+}
+
+/*
+ * One zspage can't take an object without a page, and two can; all have as many
+ * objects but for one or two. The two are chosen, and objects move with no page to be
+ * had.
+ */
+static void room_is_used_before_a_page_is_asked_for(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	unsigned int i, g, n, pages, order[3] = { 0, 1, 2 };
+	struct zsx_class *class = class_with_tenth_around(f, &pages);
+
+	KUNIT_ASSERT_NOT_NULL(test, class);
+	n = class->geo->nr_objects;
+	g = slots_on_first_pages(class->geo, pages);
+	for (i = 0; i < 3 * n; i++)
+		assert_store(test, i, class->geo->size);
+	/* The one that lies lowest is the destination: it gets the fewest objects. */
+	for (i = 1; i < 3; i++)
+		if (zspage_of(&f->objs[order[i] * n]) < zspage_of(&f->objs[order[0] * n]))
+			swap(order[0], order[i]);
+	thin_evenly(f, order[0] * n, n, g - 1);
+	thin_evenly(f, order[1] * n, n, g + 1);
+	for (i = g; i < n; i++)
+		drop(f->pool, &f->objs[order[2] * n + i]);
+	KUNIT_ASSERT_EQ(test, zspage_of(&f->objs[order[2] * n])->group, ZSX_GROWABLE);
+
+	compact_short(test, 0);
+	KUNIT_EXPECT_GT_MSG(test, stats_of(f).objects_copied, 0, "class of %u bytes, %u pages",
+			    class->geo->size, pages);
+	expect_all_intact(test);
+	zsx_compact(f->pool);
+	expect_compact(test, class - f->pool->classes);
 }
 
 static void memory_that_ends_costs_no_page(struct kunit *test)
@@ -1079,8 +1676,17 @@ static struct kunit_case compact_cases[] = {
 	KUNIT_CASE_PARAM(object_in_use_costs_no_page, thinnings_gen_params),
 	KUNIT_CASE(readers_everywhere_leave_all_as_it_is),
 	KUNIT_CASE(zspage_with_a_page_being_migrated_is_passed_over),
+	KUNIT_CASE_PARAM(busy_zspages_hide_no_others, manies_gen_params),
+	KUNIT_CASE(busy_zspage_is_filled_if_it_can_t_be_emptied),
+	KUNIT_CASE_PARAM(object_moves_when_nobody_can_see_it, thinnings_gen_params),
+	KUNIT_CASE_PARAM(writes_around_a_mover_are_kept, thinnings_gen_params),
+	KUNIT_CASE(destination_is_being_migrated),
+	KUNIT_CASE(destination_is_lost_to_a_migration),
+	KUNIT_CASE(source_is_lost_to_a_reader),
+	KUNIT_CASE_PARAM(lock_is_held_for_one_page_s_objects, thinnings_gen_params),
 	KUNIT_CASE_PARAM(short_memory_costs_no_page, shortages_gen_params),
 	KUNIT_CASE(short_memory_fills_present_slots),
+	KUNIT_CASE(room_is_used_before_a_page_is_asked_for),
 	KUNIT_CASE_PARAM(memory_that_ends_costs_no_page, pages_to_be_had_gen_params),
 	KUNIT_CASE(pages_are_asked_for_without_reclaim),
 	KUNIT_CASE(compaction_while_one_runs_does_nothing),
