@@ -434,6 +434,7 @@ void zsx_pool_stats(struct zsx_pool *pool, struct zsx_pool_stats *stats)
 			compaction_counter(pool, ZSX_SOURCE_PAGES_EMPTIED),
 		.zspages_freed = compaction_counter(pool, ZSX_ZSPAGES_FREED),
 		.skipped_busy = compaction_counter(pool, ZSX_SKIPPED_BUSY),
+		.longest_hold_ns = atomic_long_read(&pool->longest_hold),
 	};
 	for (i = 0; i < pool->nr_classes; i++)
 		add_class_stats(&pool->classes[i], stats);

@@ -55,11 +55,14 @@ struct zsx_pool;
  * @pages_compacted: pages that compaction gave back: the sum of what
  *	zsx_compact() returned and the shrinker freed
  * @objects_copied: objects that compaction moved
- * @source_steps: how many objects it looked for to move them
+ * @source_steps: how often it looked for an object to move; were slots tried one by
+ *	one for that, it would be more than @objects_copied
  * @source_pages_emptied: pages from which it moved the last object
  * @zspages_freed: zspages from which it moved the last object
- * @skipped_busy: how often it passed over a zspage, because objects in it were being
- *	read or written; it may look at one many times
+ * @skipped_busy: zspages that it left as they were, although it could have won
+ *	something, because objects in them were being read or written or pages were
+ *	isolated to be migrated; each once in a call
+ * @longest_hold_ns: the longest time for which it held a class's lock
  *
  * @pages * PAGE_SIZE + @handle_bytes + @descriptor_bytes + @pool_bytes is all
  * that the pool costs, but for what the slab allocator leaves unused in the
@@ -89,6 +92,7 @@ struct zsx_pool_stats {
 	u64 source_pages_emptied;
 	u64 zspages_freed;
 	u64 skipped_busy;
+	u64 longest_hold_ns;
 };
 
 /**

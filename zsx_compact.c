@@ -21,6 +21,7 @@
  */
 #include <linux/highmem.h>
 #include <linux/sched.h>
+#include <linux/timekeeping.h>
 
 #include "zsx_internal.h"
 
@@ -52,6 +53,7 @@
  * @nr_emptied: pages that lost their last object
  * @nr_ended: zspages that did
  * @nr_steps: looks at the source to find them
+ * @longest_hold: of the lock, in ns
  * @freed: pages given back to the system, less those got from it
  */
 struct compaction {
@@ -68,6 +70,7 @@ struct compaction {
 	unsigned long nr_emptied;
 	unsigned long nr_ended;
 	unsigned long nr_steps;
+	u64 longest_hold;
 	long freed;
 };
 
@@ -468,10 +471,12 @@ static bool compact_unit(struct compaction *c)
 	struct zsx_zspage *from, *to;
 	unsigned long before = c->nr_copied;
 	bool moved;
+	u64 since;
 
 	c->needs_page = false;
 	c->again = false;
 	spin_lock(&class->lock);
+	since = ktime_get_ns();
 	if (choose_pair(c, &from, &to) && pin_pair(c, from, to)) {
 		move_objects(c, from, to);
 		unpin_pair(from, to);
@@ -483,6 +488,7 @@ static bool compact_unit(struct compaction *c)
 		memset(c->passed, 0, sizeof(c->passed));
 		c->nr_passed = 0;
 	}
+	c->longest_hold = max(c->longest_hold, ktime_get_ns() - since);
 	spin_unlock(&class->lock);
 	keep_or_free(c, &loose);
 	return moved;
@@ -520,6 +526,8 @@ static void add_counters(struct zsx_pool *pool, const struct compaction *c)
 {
 	atomic_long_t *counters = pool->compaction;
 
+	if (c->longest_hold > atomic_long_read(&pool->longest_hold))
+		atomic_long_set(&pool->longest_hold, c->longest_hold);
 	atomic_long_add(c->nr_copied, &counters[ZSX_OBJECTS_COPIED]);
 	atomic_long_add(c->nr_steps, &counters[ZSX_SOURCE_STEPS]);
 	atomic_long_add(c->nr_emptied, &counters[ZSX_SOURCE_PAGES_EMPTIED]);

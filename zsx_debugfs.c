@@ -136,6 +136,7 @@ static int stats_show(struct seq_file *s, void *unused)
 	seq_printf(s, "source_pages_emptied %llu\n", stats.source_pages_emptied);
 	seq_printf(s, "zspages_freed %llu\n", stats.zspages_freed);
 	seq_printf(s, "skipped_busy %llu\n", stats.skipped_busy);
+	seq_printf(s, "longest_hold_ns %llu\n", stats.longest_hold_ns);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(stats);

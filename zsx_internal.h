@@ -223,10 +223,10 @@ static inline unsigned long zsx_class_zspages(const struct zsx_class *class)
 enum zsx_compaction_counter {
 	ZSX_PAGES_COMPACTED,		/* pages given back to the system, net */
 	ZSX_OBJECTS_COPIED,
-	ZSX_SOURCE_STEPS,		/* objects found to be copied */
+	ZSX_SOURCE_STEPS,		/* looks for an object to copy */
 	ZSX_SOURCE_PAGES_EMPTIED,
 	ZSX_ZSPAGES_FREED,
-	ZSX_SKIPPED_BUSY,		/* times a zspage was passed over, being pinned */
+	ZSX_SKIPPED_BUSY,		/* zspages left as they were, being in use */
 	ZSX_NR_COMPACTION_COUNTERS,
 };
 
@@ -242,6 +242,7 @@ enum zsx_compaction_counter {
  * @migrations_refused: because objects on them were in use
  * @compacting: 1 while a compaction runs: there is one at a time
  * @compaction: by enum zsx_compaction_counter
+ * @longest_hold: of a class->lock by a compaction, in ns. Written by the one that runs.
  * @shrinker: compacts when memory is short. Constant.
  * @classes: the size classes
  */
@@ -255,6 +256,7 @@ struct zsx_pool {
 	atomic_long_t migrations_refused;
 	atomic_t compacting;
 	atomic_long_t compaction[ZSX_NR_COMPACTION_COUNTERS];
+	atomic_long_t longest_hold;
 	struct compat_shrinker *shrinker;
 	struct zsx_class classes[] ____cacheline_aligned;
 };

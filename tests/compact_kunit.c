@@ -1253,6 +1253,31 @@ static void lock_is_held_for_one_page_s_objects(struct kunit *test)
 	KUNIT_EXPECT_GT(test, most, 0);
 }
 
+/* Told once there was a compaction, and no longer than all of that took. */
+static void longest_hold_is_a_unit_s(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	unsigned int c = zsx_lookup_class_index(f->pool, 1776);
+	u64 longest, since;
+
+	fill_and_thin(test, c, HALF, false);
+	KUNIT_EXPECT_EQ(test, stats_of(f).longest_hold_ns, 0);
+	since = ktime_get_ns();
+	zsx_compact(f->pool);
+	since = ktime_get_ns() - since;
+	longest = stats_of(f).longest_hold_ns;
+	KUNIT_EXPECT_GT(test, longest, 0);
+	KUNIT_EXPECT_LT(test, longest, since);
+	/* There is nothing to do: it stays. */
+	zsx_compact(f->pool);
+	KUNIT_EXPECT_EQ(test, stats_of(f).longest_hold_ns, longest);
+	/* A longer one stays, too. */
+	atomic_long_set(&f->pool->longest_hold, LONG_MAX);
+	fill_and_thin(test, c, HALF, false);
+	zsx_compact(f->pool);
+	KUNIT_EXPECT_EQ(test, stats_of(f).longest_hold_ns, LONG_MAX);
+}
+
 /* === Memory is short ===================================================== */
 
 static struct page *stub_page_alloc(gfp_t gfp, int nid)
@@ -1684,6 +1709,7 @@ static struct kunit_case compact_cases[] = {
 	KUNIT_CASE(destination_is_lost_to_a_migration),
 	KUNIT_CASE(source_is_lost_to_a_reader),
 	KUNIT_CASE_PARAM(lock_is_held_for_one_page_s_objects, thinnings_gen_params),
+	KUNIT_CASE(longest_hold_is_a_unit_s),
 	KUNIT_CASE_PARAM(short_memory_costs_no_page, shortages_gen_params),
 	KUNIT_CASE(short_memory_fills_present_slots),
 	KUNIT_CASE(room_is_used_before_a_page_is_asked_for),
