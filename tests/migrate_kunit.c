@@ -26,13 +26,29 @@
 /*
  * @isolated: pages to be put back if a case fails half-way
  * @next_seed: of the object that is stored next
+ * @zspage, @src, @dst: what a page is replaced in, and by what; @place: where
+ * @preempt: the preempt count when the mover came
+ * @other: a zspage that @src changes to
+ * @ends: isolations end: nothing is touched outside RCU
+ * @nr_loose: how many pages came loose
+ * @destroyer: what ends the pool meanwhile
  */
 struct fixture {
+	struct points points;
 	struct zsx_pool *pool;
 	struct obj *objs;
 	u32 *buf;
 	u32 next_seed;
 	struct page *isolated[8 * ZSX_MAX_PAGES];
+	struct zsx_zspage *zspage;
+	struct page *src;
+	struct page *dst;
+	unsigned int place;
+	int preempt;
+	struct zsx_zspage *other;
+	bool ends;
+	unsigned int nr_loose;
+	struct destroyer *destroyer;
 };
 
 /* === Objects ============================================================= */
@@ -806,6 +822,365 @@ static void all_pages_of_the_longest_zspage(struct kunit *test)
 	expect_empty(test, "at the end");
 }
 
+/* === Between two steps of a migration ===================================== */
+
+/* Zspage of objects of a size, of which page @place is isolated. */
+static void isolate_one(struct kunit *test, unsigned int size, unsigned int place)
+{
+	struct fixture *f = test->priv;
+
+	f->zspage = fill_zspage(test, size);
+	f->place = place;
+	f->src = zsx_zspage_page(f->zspage, place);
+	f->dst = new_dst(test);
+	get_page(f->src);
+	get_page(f->dst);
+	assert_isolate(test, f->src);
+	use_points(test);
+}
+
+/* Nobody has these pages any more but the test. */
+static void put_both(struct kunit *test, unsigned int dst_refs)
+{
+	struct fixture *f = test->priv;
+
+	KUNIT_EXPECT_EQ(test, page_count(f->src), 1);
+	KUNIT_EXPECT_EQ(test, page_count(f->dst), dst_refs);
+	KUNIT_EXPECT_EQ(test, page_private(f->src), 0);
+	put_page(f->src);
+	put_page(f->dst);
+}
+
+static void write_all(struct kunit *test, struct zsx_zspage *zspage)
+{
+	struct fixture *f = test->priv;
+	unsigned int i;
+
+	for (i = 0; i < MAX_OBJS; i++) {
+		if (!f->objs[i].handle)
+			continue;
+		must_be(test, is_intact(f->pool, &f->objs[i], f->buf),
+			"what was written before a mover came is there after it");
+		f->objs[i].seed = ++f->next_seed;
+		must_be(test, rewrite(f->pool, &f->objs[i], f->buf),
+			"objects are written around a migration");
+	}
+}
+
+/* Nothing is copied before the mover has its pin, or after it dropped it. */
+static void writes_around_a_migration_are_kept(struct kunit *test)
+{
+	const struct size_param *param = test->param_value;
+	struct fixture *f = test->priv;
+	unsigned int k;
+
+	need_marks(test);
+	f->points.at[ZSX_POINT_MOVER_COMES] = write_all;
+	f->points.at[ZSX_POINT_MOVER_GONE] = write_all;
+	for (k = 0; k < nr_pages_of(test); k++) {
+		isolate_one(test, param->size, k);
+		KUNIT_EXPECT_EQ(test, migrate_to(test, f->src, f->dst), 0);
+		KUNIT_EXPECT_EQ(test, f->points.nr[ZSX_POINT_MOVER_COMES], k + 1);
+		KUNIT_EXPECT_EQ(test, f->points.nr[ZSX_POINT_MOVER_GONE], k + 1);
+		expect_nothing_wrong(test);
+		expect_all_intact(test);
+		put_both(test, 2);
+		drop_all(f);
+	}
+}
+
+static bool class_is_locked(const struct zsx_zspage *zspage)
+{
+	bool locked = !spin_trylock(&zspage->class->lock);
+
+	if (!locked)
+		spin_unlock(&zspage->class->lock);
+	return locked;
+}
+
+static void page_is_still_the_old_one(struct kunit *test, struct zsx_zspage *zspage)
+{
+	struct fixture *f = test->priv;
+
+	must_be(test, !class_is_locked(zspage), "class->lock is free when a mover comes");
+	must_be(test, zsx_zspage_page(zspage, f->place) == f->src &&
+		page_private(f->src) == (unsigned long)zspage,
+		"the old page is there before a mover has its pin");
+	f->preempt = preempt_count();
+}
+
+static void page_is_being_replaced(struct kunit *test, struct zsx_zspage *zspage)
+{
+	must_be(test, zspage == ((struct fixture *)test->priv)->zspage,
+		"the page's zspage is pinned");
+	must_be_closed(test, zspage);
+	must_be(test, !class_is_locked(zspage), "a page is copied outside class->lock");
+	if (IS_ENABLED(CONFIG_PREEMPT_COUNT))
+		must_be(test, preempt_count() > ((struct fixture *)test->priv)->preempt,
+			"a mover isn't preempted: a reader on its CPU would spin");
+}
+
+static void page_is_the_new_one(struct kunit *test, struct zsx_zspage *zspage)
+{
+	struct fixture *f = test->priv;
+
+	must_be(test, zsx_zspage_page(zspage, f->place) == f->dst &&
+		page_private(f->dst) == (unsigned long)zspage,
+		"the new page is there when a mover drops its pin");
+	must_be(test, !page_private(f->src), "the old page doesn't name the zspage then");
+	must_be(test, zspage->isolated == 1U << f->place, "the isolation goes on");
+}
+
+/* Readers are kept out while a page is copied and replaced, and nobody waits for it. */
+static void page_is_replaced_when_nobody_can_see_it(struct kunit *test)
+{
+	const struct size_param *param = test->param_value;
+	struct fixture *f = test->priv;
+
+	need_marks(test);
+	isolate_one(test, param->size, nr_pages_of(test) / 2);
+	f->points.at[ZSX_POINT_MOVER_COMES] = page_is_still_the_old_one;
+	f->points.at[ZSX_POINT_COPIED] = page_is_being_replaced;
+	f->points.at[ZSX_POINT_MOVER_GONE] = page_is_the_new_one;
+	KUNIT_EXPECT_EQ(test, migrate_to(test, f->src, f->dst), 0);
+	KUNIT_EXPECT_EQ(test, f->points.nr[ZSX_POINT_MOVER_COMES], 1);
+	KUNIT_EXPECT_EQ(test, f->points.nr[ZSX_POINT_COPIED], 1);
+	KUNIT_EXPECT_EQ(test, f->points.nr[ZSX_POINT_MOVER_GONE], 1);
+	expect_nothing_wrong(test);
+	put_both(test, 2);
+	expect_all_intact(test);
+}
+
+static const struct moment_param {
+	const char *name;
+	enum zsx_point point;
+} moments[] = {
+	{ "before the pin", ZSX_POINT_MOVER_COMES },
+	{ "when the page is copied", ZSX_POINT_COPIED },
+	{ "after the pin", ZSX_POINT_MOVER_GONE },
+};
+KUNIT_ARRAY_PARAM_DESC(moments, moments, name);
+
+static void free_all(struct kunit *test, struct zsx_zspage *zspage)
+{
+	drop_all(test->priv);
+}
+
+/* The migration ends the zspage; the new page goes back, and the core has the old one. */
+static void objects_are_freed_during_a_migration(struct kunit *test)
+{
+	const struct moment_param *param = test->param_value;
+	struct fixture *f = test->priv;
+	unsigned int s;
+
+	need_marks(test);
+	f->points.at[param->point] = free_all;
+	for (s = 0; s < ARRAY_SIZE(some_sizes); s++) {
+		isolate_one(test, some_sizes[s], 0);
+		KUNIT_EXPECT_EQ(test, migrate_to(test, f->src, f->dst), 0);
+		KUNIT_EXPECT_EQ(test, f->points.nr[param->point], s + 1);
+		KUNIT_EXPECT_EQ(test, page_private(f->dst), 0);
+		put_both(test, 1);
+		expect_empty(test, "after the migration");
+	}
+}
+
+/* Slots are taken, and handles given out, while their page moves; written later. */
+static void store_others(struct kunit *test, struct zsx_zspage *zspage)
+{
+	struct fixture *f = test->priv;
+	unsigned int i;
+
+	for (i = 0; i < zspage->class->geo->nr_objects; i += 2) {
+		struct obj *o = &f->objs[i];
+		unsigned long handle;
+
+		drop(f->pool, o);
+		handle = zsx_malloc(f->pool, o->len, GFP_ATOMIC, NUMA_NO_NODE);
+		must_be(test, !IS_ERR_VALUE(handle), "memory for one object");
+		if (IS_ERR_VALUE(handle))
+			return;
+		o->handle = handle;
+		o->seed = ++f->next_seed;
+	}
+}
+
+static void objects_are_stored_during_a_migration(struct kunit *test)
+{
+	const struct moment_param *param = test->param_value;
+	struct fixture *f = test->priv;
+	unsigned int s, i;
+
+	need_marks(test);
+	f->points.at[param->point] = store_others;
+	for (s = 0; s < ARRAY_SIZE(some_sizes); s++) {
+		isolate_one(test, some_sizes[s], 0);
+		KUNIT_EXPECT_EQ(test, migrate_to(test, f->src, f->dst), 0);
+		expect_nothing_wrong(test);
+		expect_right(test);
+		for (i = 0; i < f->zspage->class->geo->nr_objects; i += 2)
+			KUNIT_EXPECT_TRUE(test, rewrite(f->pool, &f->objs[i], f->buf));
+		expect_all_intact(test);
+		put_both(test, 2);
+		drop_all(f);
+		expect_empty(test, "at the end");
+	}
+}
+
+/* === Between two steps of an isolation ==================================== */
+
+/* The page leaves; the zspage may end, and others do with its descriptor what they like. */
+static void page_that_leaves_while_looked_at_is_refused(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	struct page *page;
+	unsigned int s;
+
+	use_points(test);
+	f->points.at[ZSX_POINT_LOOKED] = free_all;
+	for (s = 0; s < ARRAY_SIZE(some_sizes); s++) {
+		page = zsx_zspage_page(fill_zspage(test, some_sizes[s]), 0);
+		get_page(page);
+		KUNIT_EXPECT_FALSE(test, isolate(test, page));
+		KUNIT_EXPECT_EQ(test, f->points.nr[ZSX_POINT_LOOKED], s + 1);
+		KUNIT_EXPECT_EQ(test, page_count(page), 1);
+		expect_empty(test, "after the isolation");
+		put_page(page);
+	}
+}
+
+/* As compaction does by the pages in hand: @f->src goes from one to another. */
+static void page_changes_its_zspage(struct kunit *test, struct zsx_zspage *zspage)
+{
+	struct fixture *f = test->priv;
+	struct zsx_class *class = zspage->class;
+	unsigned long handle = f->objs[f->place].handle;
+	struct zsx_loose loose = {};
+	zsx_location_t loc;
+
+	f->points.at[ZSX_POINT_LOOKED] = NULL;
+	spin_lock(&class->lock);
+	zsx_zspage_put(class, zspage, f->place, &loose);
+	must_be(test, loose.nr_pages == 1 && loose.pages[0] == f->src, "the page comes loose");
+	zsx_zspage_install(class, f->other, f->src);
+	loc = zsx_zspage_take(class, f->other, handle);
+	zsx_location_publish(class, zsx_handle_of(handle), loc);
+	spin_unlock(&class->lock);
+}
+
+/* It is in use again when the lock is taken, but not where it was seen. */
+static void page_that_changes_its_zspage_is_refused(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	unsigned int n = zsx_classes.geo[zsx_lookup_class_index(f->pool, PAGE_SIZE)].nr_objects;
+
+	f->zspage = fill(test, PAGE_SIZE, n + 2);
+	f->other = zspage_of(&f->objs[n]);
+	f->place = 3;
+	f->src = zsx_zspage_page(f->zspage, f->place);
+	use_points(test);
+	f->points.at[ZSX_POINT_LOOKED] = page_changes_its_zspage;
+	KUNIT_EXPECT_FALSE(test, isolate(test, f->src));
+	KUNIT_EXPECT_EQ(test, f->points.nr[ZSX_POINT_LOOKED], 1);
+	expect_nothing_wrong(test);
+	KUNIT_EXPECT_EQ(test, f->zspage->isolated, 0);
+	KUNIT_EXPECT_EQ(test, f->other->isolated, 0);
+	expect_right(test);
+	expect_all_intact(test);
+	/* Then it is found where it is. */
+	assert_isolate(test, f->src);
+	KUNIT_EXPECT_EQ(test, f->other->isolated, 1U << 2);
+	put_back(test, f->src);
+}
+
+static void zspage_changes_its_class(struct kunit *test, struct zsx_zspage *zspage)
+{
+	struct fixture *f = test->priv;
+
+	f->points.at[ZSX_POINT_LOOKED] = NULL;
+	WRITE_ONCE(zspage->class, &f->pool->classes[0]);
+}
+
+/* As if its descriptor were used anew, and the page too: it is another lock's to judge. */
+static void page_of_a_zspage_of_another_class_is_refused(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	struct zsx_zspage *zspage = fill_zspage(test, 2424);
+	struct zsx_class *class = zspage->class;
+
+	use_points(test);
+	f->points.at[ZSX_POINT_LOOKED] = zspage_changes_its_class;
+	KUNIT_EXPECT_FALSE(test, isolate(test, zsx_zspage_page(zspage, 1)));
+	WRITE_ONCE(zspage->class, class);
+	KUNIT_EXPECT_EQ(test, f->points.nr[ZSX_POINT_LOOKED], 1);
+	KUNIT_EXPECT_EQ(test, zspage->isolated, 0);
+	expect_right(test);
+}
+
+/* === What is let go ======================================================= */
+
+/* After the lock and before the pages go back: others may look at them by now. */
+static void stub_loose_free(struct zsx_loose *loose)
+{
+	struct kunit *test = kunit_get_current_test();
+	struct fixture *f = test->priv;
+
+	must_be(test, !class_is_locked(f->zspage), "pages go back outside class->lock");
+	if (f->ends)
+		must_be(test, rcu_read_lock_held(), "an isolation's end is inside RCU");
+	if (loose->dead)
+		must_be(test, loose->dead->group == ZSX_NOT_LINKED &&
+			!atomic_read(&loose->dead->pins),
+			"a zspage that ends is on no list, and not pinned");
+	f->nr_loose += loose->nr_pages;
+	while (loose->nr_pages) {
+		struct page *page = loose->pages[--loose->nr_pages];
+
+		must_be(test, !page_private(page), "a page names no zspage once it is out");
+		must_be(test, !zsx_movable_ops.isolate_page(page, ISOLATE_UNEVICTABLE),
+			"a page that is out can't be isolated");
+		zsx_page_free(page);
+	}
+	zsx_zspage_free(loose->dead);
+}
+
+static void nothing_leads_to_pages_that_are_let_go(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	enum ending ending;
+	unsigned int i, s;
+
+	need_marks(test);
+	for (s = 0; s < ARRAY_SIZE(some_sizes); s++) {
+		const struct zsx_geometry *geo;
+
+		/* By free, */
+		f->zspage = fill_zspage(test, some_sizes[s]);
+		geo = f->zspage->class->geo;
+		kunit_activate_static_stub(test, zsx_loose_free, stub_loose_free);
+		f->nr_loose = 0;
+		for (i = 1; i < geo->nr_objects; i++)
+			drop(f->pool, &f->objs[i]);
+		KUNIT_EXPECT_EQ(test, f->nr_loose, geo->nr_pages - 1);
+		drop_all(f);
+		/* and by each end of an isolation. */
+		for (ending = 0; ending < NR_ENDINGS; ending++) {
+			f->zspage = fill_zspage(test, some_sizes[s]);
+			f->src = zsx_zspage_page(f->zspage, 0);
+			assert_isolate(test, f->src);
+			drop_all(f);
+			f->ends = true;
+			f->nr_loose = 0;
+			end_isolation(test, f->zspage, f->src, ending);
+			f->ends = false;
+			KUNIT_EXPECT_EQ(test, f->nr_loose, 1);
+			expect_empty(test, ending_names[ending]);
+		}
+		kunit_deactivate_static_stub(test, zsx_loose_free);
+	}
+	expect_nothing_wrong(test);
+}
+
 /* === The pool's end ====================================================== */
 
 /* @is_begun: the page is about to be put back */
@@ -848,6 +1223,73 @@ static void destroy_waits_for_isolated_pages(struct kunit *test)
 	f->pool = NULL;
 	wait_for_completion(&late.done);
 	KUNIT_EXPECT_TRUE_MSG(test, was_begun, "the pool ended under an isolated page");
+}
+
+/* @is_done: the pool is gone */
+struct destroyer {
+	struct zsx_pool *pool;
+	struct completion begin;
+	struct completion done;
+	bool is_done;
+};
+
+static int destroy(void *data)
+{
+	struct destroyer *d = data;
+
+	wait_for_completion(&d->begin);
+	zsx_destroy_pool(d->pool);
+	WRITE_ONCE(d->is_done, true);
+	complete(&d->done);
+	return 0;
+}
+
+/*
+ * The end of the last isolation is just done with the lock: the pool is empty, and
+ * whoever destroys it finds that. But the class is still looked at.
+ */
+static void stub_loose_free_slowly(struct zsx_loose *loose)
+{
+	struct kunit *test = kunit_get_current_test();
+	struct fixture *f = test->priv;
+	unsigned int ms;
+
+	complete(&f->destroyer->begin);
+	for (ms = 0; ms < 100 && !READ_ONCE(f->destroyer->is_done); ms++)
+		mdelay(1);
+	must_be(test, !READ_ONCE(f->destroyer->is_done),
+		"a pool ends after the end of its last isolation");
+	while (loose->nr_pages)
+		zsx_page_free(loose->pages[--loose->nr_pages]);
+	/* Where the pool is gone, so is the class that this would look at. */
+	if (!f->points.wrong)
+		zsx_zspage_free(loose->dead);
+}
+
+static void destroy_waits_for_the_end_of_an_isolation(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	struct destroyer d = { .pool = f->pool };
+	struct task_struct *task;
+	struct page *page;
+
+	if (num_online_cpus() < 2)
+		kunit_skip(test, "two threads must run at the same time");
+	page = zsx_zspage_page(fill(test, 2424, 5), 1);
+	init_completion(&d.begin);
+	init_completion(&d.done);
+	assert_isolate(test, page);
+	drop_all(f);
+	task = kthread_create(destroy, &d, "zsx_migrate/destroy");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	wake_up_process(task);
+	f->destroyer = &d;
+	f->pool = NULL;
+	kunit_activate_static_stub(test, zsx_loose_free, stub_loose_free_slowly);
+	put_back(test, page);
+	kunit_deactivate_static_stub(test, zsx_loose_free);
+	wait_for_completion(&d.done);
+	expect_nothing_wrong(test);
 }
 
 /* === Compaction ========================================================== */
@@ -968,7 +1410,16 @@ static struct kunit_case migrate_cases[] = {
 	KUNIT_CASE(two_isolations_end_in_every_order),
 	KUNIT_CASE(zspage_without_any_slot_is_used_again),
 	KUNIT_CASE_PARAM(all_pages_of_the_longest_zspage, endings_gen_params),
+	KUNIT_CASE_PARAM(writes_around_a_migration_are_kept, sizes_gen_params),
+	KUNIT_CASE_PARAM(page_is_replaced_when_nobody_can_see_it, sizes_gen_params),
+	KUNIT_CASE_PARAM(objects_are_freed_during_a_migration, moments_gen_params),
+	KUNIT_CASE_PARAM(objects_are_stored_during_a_migration, moments_gen_params),
+	KUNIT_CASE(page_that_leaves_while_looked_at_is_refused),
+	KUNIT_CASE(page_that_changes_its_zspage_is_refused),
+	KUNIT_CASE(page_of_a_zspage_of_another_class_is_refused),
+	KUNIT_CASE(nothing_leads_to_pages_that_are_let_go),
 	KUNIT_CASE(destroy_waits_for_isolated_pages),
+	KUNIT_CASE(destroy_waits_for_the_end_of_an_isolation),
 	KUNIT_CASE_PARAM(compaction_leaves_isolated_pages, sizes_gen_params),
 	KUNIT_CASE_PARAM(compaction_passes_over_what_is_only_isolated, sizes_gen_params),
 	KUNIT_CASE(compaction_of_isolated_pages_alone_ends),
