@@ -9,6 +9,13 @@ KDIR ?= /lib/modules/$(shell uname -r)/build
 modules: | $(KDIR)/Makefile
 	$(MAKE) -C $(KDIR) M=$(CURDIR) $@
 
+# The driver is the kernel's own, copied to the cache and built there.
+zram: modules
+	@dir=$$(scripts/build-zram --copy $(KDIR) $(ZRAM_SOURCE)) && \
+	$(MAKE) -C $(KDIR) M=$$dir zsx=$(CURDIR) CONFIG_ZRAM=m \
+		KBUILD_EXTRA_SYMBOLS=$(CURDIR)/Module.symvers modules && \
+	echo "zram on zsx: insmod zsxmalloc.ko, then $$dir/zram.ko"
+
 # For whatever kernel it was built.
 clean:
 	find . -name .git -prune -o \( -name '*.o' -o -name '*.ko' -o -name '*.mod' \
@@ -46,6 +53,7 @@ torture: setup
 help:
 	@echo 'make [KDIR=DIR]           build zsxmalloc.ko (and test modules, in tests/) for the'
 	@echo '                          running kernel, or that of DIR'
+	@echo 'make zram [KDIR=DIR] [ZRAM_SOURCE=...]  the zram driver of that kernel, as it is, on zsx'
 	@echo 'make clean                remove what a build here left'
 	@echo 'make demo [KERNEL=6.12]   store real files through zsx, on 6.1, 6.12, 7.3 or uml'
 	@echo 'make check [SUITES=...]   all tests, or these (see scripts/check --list)'
@@ -56,4 +64,4 @@ help:
 	@echo '                          moves; on each kernel unless told'
 	@echo 'make setup                install through apt what these need (they call it)'
 
-.PHONY: modules clean setup demo check kunit selftests density torture help
+.PHONY: modules zram clean setup demo check kunit selftests density torture help
