@@ -50,6 +50,15 @@ torture: setup
 	@scripts/torture --minutes $(or $(MINUTES),20) $(if $(KERNEL),--kernel $(KERNEL)) \
 		$(if $(SEED),--seed $(SEED))
 
+zram-torture: setup
+	@for kernel in $(or $(KERNEL),6.1 6.12 uml); do \
+		scripts/zram --kernel $$kernel --minutes $(or $(MINUTES),20) \
+			$(if $(SEED),--seed $(SEED)) || exit; \
+	done
+
+munmap-stress: setup
+	@scripts/munmap_stress --kernel $(or $(KERNEL),uml)
+
 help:
 	@echo 'make [KDIR=DIR]           build zsxmalloc.ko (and test modules, in tests/) for the'
 	@echo '                          running kernel, or that of DIR'
@@ -62,6 +71,8 @@ help:
 	@echo 'make density [KERNEL=6.1]  bytes held per 10,000 stored, full to thinned out'
 	@echo 'make torture [MINUTES=20] [KERNEL=6.12] [SEED=1]  checked objects while everything'
 	@echo '                          moves; on each kernel unless told'
+	@echo 'make zram-torture         the same options: zram on zsx as swap, as a disk, and more'
+	@echo 'make munmap-stress [KERNEL=6.12]  1 to 16 processes give back their swapped memory'
 	@echo 'make setup                install through apt what these need (they call it)'
 
-.PHONY: modules zram clean setup demo check kunit selftests density torture help
+.PHONY: modules zram clean setup demo check kunit selftests density torture zram-torture munmap-stress help
