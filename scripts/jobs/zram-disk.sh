@@ -6,6 +6,12 @@
 # shellcheck source=scripts/jobs/zram-lib.sh
 . /zram/zram-lib.sh
 
+if ! grep -qw ext4 /proc/filesystems; then
+	begin 1
+	ktap_test_skip "a disk with ext4: this kernel has none"
+	finish
+	exit
+fi
 begin 15
 
 mnt=$tmp/mnt
@@ -52,7 +58,7 @@ drop_caches() {
 }
 
 reads_back() {
-	drop_caches && random verify && mixed verify
+	drop_caches && migrate_at_rest && random verify && mixed verify
 }
 
 # fsck changes nothing, and finds nothing.
@@ -100,17 +106,8 @@ compacts() {
 		at_least "$(mm zram0 compacted)" $((compacted + 1)) pages_compacted
 }
 
-if ! grep -qw ext4 /proc/filesystems; then
-	for what in "a file system" "random" "mixed" "turns" "back" "fsck" "remount" "trim" "the others" \
-		"holes" "compact" "small" "mm_stat" "fsck again" "check"; do
-		ktap_test_skip "$what: this kernel has no ext4"
-	done
-	finish
-	exit
-fi
-
 check "zram has an ext4" makes_ext4
-loop compact_memory
+migrate_beside
 check "fio writes at random" random write
 check "fio writes blocks of several sizes" mixed write
 check "fio writes and reads in turn" both_ways

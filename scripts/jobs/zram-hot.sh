@@ -26,6 +26,7 @@ all_work() {
 		pages both "zram$i" $n "$((seed * 100 + i))" || : >$tmp/bad &
 	done
 	wait
+	migrate_at_rest
 	for i in $devices; do
 		pages check "zram$i" $n "$((seed * 100 + i))" || : >$tmp/bad
 	done
@@ -106,7 +107,7 @@ writer() { # NUMBER
 		case $? in
 		0) ok=$((ok + 1)) ;;
 		3) errors=$((errors + 1)) ;;
-		*) echo "writer $1: a byte was wrong, or worse" >>$tmp/bad; return ;;
+		*) echo "writer $1: device_pages ended with $?" >>$tmp/bad; return ;;
 		esac
 		usleep 3000
 	done
@@ -150,7 +151,7 @@ works_after_load() {
 }
 
 check "6 devices are added, each with a pool" adds
-loop compact_memory
+migrate_beside
 check "they work at the same time" all_work
 stop_loops
 check "the mm_stat of each is what was written, and what zsx says" all_agree
@@ -160,7 +161,7 @@ check "it works again" works_again
 check "all are removed, and their pools" removes
 check "devices come and go" come_and_go
 check "mem_limit is kept" keeps_its_limit
-loop compact_memory
+migrate_beside
 check "reset under load" resets_under_load
 ktap_print_msg "$(cat $tmp/counts)"
 stop_loops

@@ -119,6 +119,22 @@ compact_memory() {
 	usleep 20000
 }
 
+# In UML, a process that runs while its memory is migrated may lose what it writes, with or
+# without zram and zsx: there pages are migrated while no other process runs.
+is_uml() {
+	grep -q 'User Mode Linux' /proc/cpuinfo
+}
+
+migrate_beside() {
+	is_uml || loop compact_memory
+}
+
+migrate_at_rest() {
+	for _ in 1 2 3; do
+		compact_memory
+	done
+}
+
 stop_loops() {
 	: >$stop
 	wait
@@ -222,7 +238,8 @@ pages() { # COMMAND DEVICE PAGES [SEED [PERCENT [KEPT]]]
 	/zsx/device_pages "$verb" "/dev/$device" "$@"
 }
 
-# holds DEVICE PAGES [SEED]: mm_stat is what device_pages has written.
+# holds DEVICE PAGES [SEED]: mm_stat is what device_pages has written, and nothing else was
+# done with it.
 holds() {
 	# shellcheck disable=SC2046 # "pages N same N huge N random_bytes N"
 	set -- "$1" $(pages count "$@")

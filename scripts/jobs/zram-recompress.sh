@@ -27,7 +27,8 @@ if_has() {
 writes() {
 	# Before its size, and of a higher priority than the first one's.
 	[ ! -e $sysfs/recomp_algorithm ] || echo "algo=zstd priority=1" >$sysfs/recomp_algorithm || return
-	disk zram0 64 "$(fast_algorithm zram0)" && pages write zram0 $n "$seed"
+	disk zram0 64 "$(fast_algorithm zram0)" && pages write zram0 $n "$seed" &&
+		same "$(mm zram0 compacted)" 0 "pages_compacted, before any compaction"
 }
 
 reads_back() { # [SEED [PERCENT [KEPT]]]
@@ -112,8 +113,9 @@ compacts_beside_readers() {
 }
 
 check "pages are written" writes
-loop compact_memory
+migrate_beside
 check "mm_stat is what was written" holds zram0 $n "$seed"
+migrate_at_rest
 check "every byte is intact" reads_back "$seed"
 case $(uname -r) in
 6.*) if_has /sys/kernel/debug/zram/zram0/block_state "pages are marked idle" marks_idle_or_more ;;
@@ -124,7 +126,7 @@ if_has $sysfs/recompress "idle pages are recompressed" recompresses_idle
 if_has $sysfs/recompress "every byte is intact then" reads_back "$seed"
 stop_loops
 if_has $sysfs/recompress "mm_stat is what zsx says then" agrees zram0
-loop compact_memory
+migrate_beside
 if_has $sysfs/recompress "pages are recompressed while they are read" recompresses_all
 if_has $sysfs/recompress "every byte is intact after that" reads_back "$((seed + 1))"
 stop_loops
@@ -133,6 +135,7 @@ if_has $sysfs/writeback "idle pages are written back, and read from there" write
 check "pages are discarded at random" discards
 check "mm_stat is what zsx says with holes" agrees zram0
 check "compact gives pages back, and all that it can" compacts
+migrate_at_rest
 check "what was kept is intact, the rest is zeroes" reads_back "$seed" 33 $kept
 check "compact beside readers" compacts_beside_readers
 check "mm_stat is what zsx says in the end" agrees zram0

@@ -20,10 +20,10 @@ swaps_on() {
 	disk zram0 $((more * 2)) && mkswap /dev/zram0 >/dev/null && swapon /dev/zram0
 }
 
-# More than is free, by three processes, while memory is compacted; then all rests, with
+# More than is free, by three processes, while pages are migrated; then all rests, with
 # the memory still held.
 touches_more() {
-	loop compact_memory
+	migrate_beside
 	/zsx/touch_more --mb $more --processes 3 --rounds "$rounds" --seed "$seed" --hold $held >$tmp/log 2>&1 &
 	toucher=$!
 	while [ ! -e $held ] && kill -0 $toucher 2>/dev/null; do
@@ -62,6 +62,7 @@ free=$(free_mb)
 pswpout=$(vmstat pswpout) pswpin=$(vmstat pswpin)
 check "zram is swap" swaps_on
 touches_more
+migrate_at_rest
 check "pages went to swap, and came back" went_to_swap
 check "zram holds them" zram_has_them
 check "compressed as can be expected" compresses

@@ -90,14 +90,17 @@ static inline void crew_go(struct crew *crew)
 	close(crew->go[1]);
 }
 
-/* Wait for their ends. Returns how many failed. */
+/* Wait for their ends. Returns how many failed, and says how those who died did. */
 static inline int crew_end(struct crew *crew)
 {
 	int i, status, failed = 0;
 
 	for (i = 0; i < crew->nr; i++) {
-		if (waitpid(crew->pids[i], &status, 0) < 0 || status)
-			failed++;
+		if (waitpid(crew->pids[i], &status, 0) < 0)
+			die("waitpid");
+		if (WIFSIGNALED(status))
+			fprintf(stderr, "process %d died of signal %d\n", i, WTERMSIG(status));
+		failed += status != 0;
 	}
 	close(crew->ready[0]);
 	return failed;

@@ -26,7 +26,7 @@ static int usage(FILE *out)
 	      "  --rounds N      fill and check so often (2)\n"
 	      "  --percent N     of its original size, what a page compresses to, in the mean (33)\n"
 	      "  --seed N        of the data (1)\n"
-	      "  --hold FILE     at the end, make FILE, and keep all memory until it is removed\n"
+	      "  --hold FILE     at the end, make FILE, rest until it is removed, and check again\n"
 	      "\n"
 	      "The last line counts; exit 1 if a byte was wrong.\n", out);
 	return 2;
@@ -34,7 +34,7 @@ static int usage(FILE *out)
 
 static struct pattern pattern = { .seed = 1, .percent = 33, .mixed = 1 };
 static size_t nr_pages; /* of each process */
-static int rounds = 2;
+static int rounds = 2, is_held;
 
 /* The number that page @i follows from, in its @version. */
 static uint64_t page_number(int process, size_t i, unsigned int version)
@@ -55,10 +55,23 @@ static size_t stride(size_t n)
 	}
 }
 
+/* What is there at the end of a round: of each third page, the second version. */
+static uint64_t check_all(const char *memory, int me, unsigned int version)
+{
+	uint64_t bad = 0;
+	size_t i;
+
+	for (i = 0; i < nr_pages; i++)
+		bad += check_page(&pattern, page_number(me, i, version + (i % 3 == 0)),
+				  memory + i * PAGE);
+	return bad;
+}
+
 static int work(struct crew *crew, int me)
 {
 	struct member *told = &crew->members[me];
 	size_t bytes = nr_pages * PAGE, step = stride(nr_pages), i, n;
+	unsigned int version = 0;
 	uint64_t swapped;
 	int round;
 	char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
@@ -67,8 +80,7 @@ static int work(struct crew *crew, int me)
 	if (memory == MAP_FAILED)
 		die("mmap");
 	for (round = 0; round < rounds; round++) {
-		unsigned int version = 2 * round;
-
+		version = 2 * round;
 		for (i = 0; i < nr_pages; i++)
 			fill_page(&pattern, page_number(me, i, version), memory + i * PAGE);
 		for (n = 0, i = 0; n < nr_pages; n++, i = (i + step) % nr_pages) {
@@ -78,16 +90,17 @@ static int work(struct crew *crew, int me)
 			if (i % 3 == 0)
 				fill_page(&pattern, page_number(me, i, version + 1), page);
 		}
-		for (i = 0; i < nr_pages; i++)
-			told->mismatches += check_page(&pattern,
-						       page_number(me, i, version + (i % 3 == 0)),
-						       memory + i * PAGE);
+		told->mismatches += check_all(memory, me, version);
 		told->pages += 2 * nr_pages;
 		swapped = swapped_kb(memory, bytes) * 1024 / PAGE;
 		if (swapped > told->swapped)
 			told->swapped = swapped;
 	}
 	crew_wait(crew);
+	if (is_held) {
+		told->mismatches += check_all(memory, me, version);
+		told->pages += nr_pages;
+	}
 	return told->mismatches != 0;
 }
 
@@ -126,7 +139,7 @@ int main(int argc, char **argv)
 		case 'r': rounds = atoi(optarg); break;
 		case 'c': pattern.percent = atoi(optarg); break;
 		case 's': pattern.seed = strtoull(optarg, NULL, 10); break;
-		case 'o': held = optarg; break;
+		case 'o': held = optarg; is_held = 1; break;
 		case 'h': usage(stdout); return 0;
 		default: return usage(stderr);
 		}
