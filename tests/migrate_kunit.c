@@ -1029,6 +1029,12 @@ static void objects_are_stored_during_a_migration(struct kunit *test)
 
 /* === Between two steps of an isolation ==================================== */
 
+static void free_all_while_looked_at(struct kunit *test, struct zsx_zspage *zspage)
+{
+	must_be_in_rcu(test);
+	drop_all(test->priv);
+}
+
 /* The page leaves; the zspage may end, and others do with its descriptor what they like. */
 static void page_that_leaves_while_looked_at_is_refused(struct kunit *test)
 {
@@ -1037,7 +1043,7 @@ static void page_that_leaves_while_looked_at_is_refused(struct kunit *test)
 	unsigned int s;
 
 	use_points(test);
-	f->points.at[ZSX_POINT_LOOKED] = free_all;
+	f->points.at[ZSX_POINT_LOOKED] = free_all_while_looked_at;
 	for (s = 0; s < ARRAY_SIZE(some_sizes); s++) {
 		page = zsx_zspage_page(fill_zspage(test, some_sizes[s]), 0);
 		get_page(page);
@@ -1047,6 +1053,7 @@ static void page_that_leaves_while_looked_at_is_refused(struct kunit *test)
 		expect_empty(test, "after the isolation");
 		put_page(page);
 	}
+	expect_nothing_wrong(test);
 }
 
 /* As compaction does by the pages in hand: @f->src goes from one to another. */

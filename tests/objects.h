@@ -14,6 +14,7 @@
 #include <linux/migrate.h>
 #include <linux/numa.h>
 #include <linux/pagemap.h>
+#include <linux/rcupdate.h>
 
 #include <kunit/static_stub.h>
 #include <kunit/test.h>
@@ -261,6 +262,12 @@ static inline void expect_nothing_wrong(struct kunit *test)
 	struct points *p = test->priv;
 
 	KUNIT_EXPECT_NULL_MSG(test, p->wrong, "broken: %s", p->wrong);
+}
+
+/* What a stale word or page names is a descriptor only inside RCU. Lockdep tells. */
+static inline void must_be_in_rcu(struct kunit *test)
+{
+	must_be(test, rcu_read_lock_held(), "who looks without class->lock does so in RCU");
 }
 
 /* Nobody reads or writes in @zspage, and nobody could begin now. */
