@@ -61,8 +61,10 @@ struct zsx_pool;
  * @zspages_freed: zspages from which it moved the last object
  * @skipped_busy: zspages that it left as they were, although it could have won
  *	something, because objects in them were being read or written or pages were
- *	isolated to be migrated; each once in a call
- * @longest_hold_ns: the longest time for which it held a class's lock
+ *	isolated to be migrated; each once in a call, about. One that ends early, as the
+ *	shrinker's may, has not looked at all.
+ * @longest_hold_ns: the longest time for which it held a class's lock, by the wall
+ *	clock: with interrupts, and preemption on PREEMPT_RT
  *
  * @pages * PAGE_SIZE + @handle_bytes + @descriptor_bytes + @pool_bytes is all
  * that the pool costs, but for what the slab allocator leaves unused in the

@@ -16,7 +16,7 @@
  *
  * Only a source has to be at rest. One that is busy, read or with an isolated page, is
  * passed over, not waited for: it goes to the front of its list, and sources are taken
- * from the end. So each look sees others, and malloc, which takes the first, fills what
+ * from the end. So the next look sees others, and malloc, which takes the first, fills what
  * can't be emptied now. A destination may be busy; it is pinned as by a reader.
  */
 #include <linux/highmem.h>
@@ -25,7 +25,10 @@
 
 #include "zsx_internal.h"
 
-/* How many zspages of a list are looked at in a unit, to find a good one. */
+/*
+ * How many zspages a unit looks at under the lock to find a destination, a source among
+ * those with room, and one among the growable.
+ */
 #define LOOK_AT		16
 
 /*
@@ -46,9 +49,9 @@
  * @needs_page: the last unit could do more with a page more in hand
  * @no_memory: there was none for @hand: only present slots are filled from here on
  * @again: the last unit met somebody, or busy zspages: the next one may do more
- * @passed: how many busy zspages were passed over since an object was moved: so many
- *	stand first in each group's list
- * @nr_passed: their sum
+ * @passed: how many zspages were passed over in each group since a move changed its
+ *	list: so many stand first in it, unless others changed it with the lock dropped
+ * @nr_passes: how often one was passed over
  * @nr_copied: objects moved
  * @nr_emptied: pages that lost their last object
  * @nr_ended: zspages that did
@@ -65,7 +68,7 @@ struct compaction {
 	bool no_memory;
 	bool again;
 	unsigned int passed[ZSX_FULL];
-	unsigned long nr_passed;
+	unsigned long nr_passes;
 	unsigned long nr_copied;
 	unsigned long nr_emptied;
 	unsigned long nr_ended;
@@ -113,23 +116,26 @@ static void pass_over(struct compaction *c, struct zsx_zspage *zspage)
 {
 	list_move(&zspage->list, &c->class->groups[zspage->group]);
 	c->passed[zspage->group]++;
-	c->nr_passed++;
+	c->nr_passes++;
 	c->again = true;
 }
 
-/* The best of the last zspages of a group, and @best; those that were passed over apart. */
+/*
+ * The best of the last zspages of a group, and @best; those that were passed over apart.
+ * @looks: how many may still be looked at
+ */
 static struct zsx_zspage *
-best_source(struct compaction *c, unsigned int group,
+best_source(struct compaction *c, unsigned int group, unsigned int *looks,
 	    bool (*better)(const struct zsx_zspage *a, const struct zsx_zspage *b),
 	    struct zsx_zspage *best, const struct zsx_zspage *except)
 	__must_hold(&c->class->lock)
 {
 	struct list_head *at = c->class->groups[group].prev;
-	unsigned int i, unseen;
+	unsigned int unseen;
 
 	unseen = c->class->nr_zspages[group] - min(c->class->nr_zspages[group],
 						   c->passed[group]);
-	for (i = min(unseen, LOOK_AT); i; i--) {
+	for (; unseen && *looks; unseen--, --*looks) {
 		struct zsx_zspage *zspage = list_entry(at, struct zsx_zspage, list);
 
 		at = at->prev;
@@ -148,16 +154,16 @@ best_source(struct compaction *c, unsigned int group,
  * one without objects: it has isolated pages alone, and is about to end.
  */
 static struct zsx_zspage *
-best_destination(const struct compaction *c, unsigned int group,
+best_destination(const struct compaction *c, unsigned int group, unsigned int *looks,
 		 bool (*better)(const struct zsx_zspage *a, const struct zsx_zspage *b))
 	__must_hold(&c->class->lock)
 {
 	struct zsx_zspage *zspage, *best = NULL;
-	unsigned int i = 0;
 
 	list_for_each_entry(zspage, &c->class->groups[group], list) {
-		if (i++ == LOOK_AT)
+		if (!*looks)
 			break;
+		--*looks;
 		if (zspage->nr_inuse && atomic_read(&zspage->pins) >= 0 &&
 		    (!best || better(zspage, best)))
 			best = zspage;
@@ -170,11 +176,11 @@ static struct zsx_zspage *find_destination(const struct compaction *c)
 	__must_hold(&c->class->lock)
 {
 	struct zsx_zspage *zspage = NULL;
-	unsigned int group;
+	unsigned int group, looks = LOOK_AT;
 
 	for (group = ZSX_NR_RATIOS; group-- && !zspage; )
-		zspage = best_destination(c, group, lies_lower);
-	return zspage ?: best_destination(c, ZSX_GROWABLE, has_more);
+		zspage = best_destination(c, group, &looks, lies_lower);
+	return zspage ?: best_destination(c, ZSX_GROWABLE, &looks, has_more);
 }
 
 /*
@@ -187,11 +193,12 @@ static struct zsx_zspage *find_source(struct compaction *c,
 	__must_hold(&c->class->lock)
 {
 	struct zsx_zspage *roomy = NULL, *best;
-	unsigned int group;
+	unsigned int group, looks = LOOK_AT;
 
 	for (group = 0; group < ZSX_NR_RATIOS && !roomy; group++)
-		roomy = best_source(c, group, lies_higher, NULL, destination);
-	best = best_source(c, ZSX_GROWABLE, has_fewer, roomy, destination);
+		roomy = best_source(c, group, &looks, lies_higher, NULL, destination);
+	looks = LOOK_AT;
+	best = best_source(c, ZSX_GROWABLE, &looks, has_fewer, roomy, destination);
 	if (roomy && best->nr_inuse > destination->nr_inuse)
 		return roomy;
 	return best;
@@ -345,7 +352,7 @@ static struct zsx_slots slots_below(const struct zsx_geometry *geo, unsigned int
  * The next object to be moved: the one in the highest slot of @objects. One look at
  * the source, however few objects there are: no slot is tried.
  */
-static unsigned int find_object(struct compaction *c, struct zsx_slots objects)
+static unsigned int highest_object(struct compaction *c, struct zsx_slots objects)
 {
 	c->nr_steps++;
 	return zsx_slots_last(objects);
@@ -374,7 +381,7 @@ static void move_objects(struct compaction *c, struct zsx_zspage *from,
 		if (zsx_slots_empty(zsx_slots_and(free_slots(to), slots)) &&
 		    !grow(c, to, limit))
 			return;
-		i = find_object(c, objects);
+		i = highest_object(c, objects);
 		move_object(c, from, i, to);
 		zsx_slots_clear(&objects, i);
 	}
@@ -408,6 +415,12 @@ static void keep_or_free(struct compaction *c, struct zsx_loose *loose)
 	zsx_loose_free(loose);
 }
 
+static bool all_passed(const struct compaction *c, unsigned int group)
+	__must_hold(&c->class->lock)
+{
+	return c->passed[group] >= c->class->nr_zspages[group];
+}
+
 /*
  * Keep readers off the source, and page migration off both: it copies pages without
  * class->lock. By try alone: the end of a migration wants the lock that is held here.
@@ -417,7 +430,9 @@ static bool pin_pair(struct compaction *c, struct zsx_zspage *from,
 	__must_hold(&c->class->lock)
 {
 	if (from->isolated || !zsx_try_write_pin(from)) {
-		pass_over(c, from);
+		/* If it is both, all others were looked at: it may have been, too. */
+		if (from != to || !all_passed(c, from->group))
+			pass_over(c, from);
 		c->again = from != to;
 		return false;
 	}
@@ -436,8 +451,10 @@ static void unpin_pair(struct zsx_zspage *from, struct zsx_zspage *to)
 }
 
 /*
- * Choose two zspages; twice the same if there is no source for the only one that can
- * be a destination, and all were looked at.
+ * Choose two zspages; twice the same if all others were looked at and none can be a
+ * source. The fuller one is the destination, unless it can't be: a busy one is no
+ * source. So a reader that comes and goes may have objects move to and fro: what ends
+ * that is max_units().
  */
 static bool choose_pair(struct compaction *c, struct zsx_zspage **from,
 			struct zsx_zspage **to)
@@ -456,6 +473,17 @@ static bool choose_pair(struct compaction *c, struct zsx_zspage **from,
 	if ((*from)->nr_inuse > (*to)->nr_inuse && !is_busy(*to))
 		swap(*from, *to);
 	return true;
+}
+
+/* A zspage left a list and joined another. Who was passed over in them isn't known now. */
+static void note_move(struct compaction *c, unsigned int old, unsigned int new)
+{
+	if (old == new)
+		return;
+	if (old < ARRAY_SIZE(c->passed))
+		c->passed[old] = 0;
+	if (new < ARRAY_SIZE(c->passed))
+		c->passed[new] = 0;
 }
 
 /*
@@ -478,16 +506,16 @@ static bool compact_unit(struct compaction *c)
 	spin_lock(&class->lock);
 	since = ktime_get_ns();
 	if (choose_pair(c, &from, &to) && pin_pair(c, from, to)) {
+		unsigned int from_group = from->group, to_group = to->group;
+
 		move_objects(c, from, to);
 		unpin_pair(from, to);
+		if (c->nr_copied != before)
+			zsx_settle(class, from, 0, class->geo->nr_pages - 1, &loose);
+		note_move(c, from_group, from->group);
+		note_move(c, to_group, to->group);
 	}
 	moved = c->nr_copied != before;
-	if (moved) {
-		zsx_settle(class, from, 0, class->geo->nr_pages - 1, &loose);
-		/* The lists are others now. */
-		memset(c->passed, 0, sizeof(c->passed));
-		c->nr_passed = 0;
-	}
 	c->longest_hold = max(c->longest_hold, ktime_get_ns() - since);
 	spin_unlock(&class->lock);
 	keep_or_free(c, &loose);
@@ -505,8 +533,7 @@ static void take_in_hand(struct compaction *c)
 	if (c->nr_hand == HAND)
 		return;
 	page = zsx_page_alloc(GFP_NOWAIT | __GFP_NOMEMALLOC | __GFP_NOWARN |
-			      __GFP_HIGHMEM, NUMA_NO_NODE);
-
+			      __GFP_HIGHMEM | __GFP_MOVABLE, NUMA_NO_NODE);
 	if (!page) {
 		c->no_memory = true;
 		return;
@@ -524,29 +551,34 @@ static void empty_hand(struct compaction *c)
 
 static void add_counters(struct zsx_pool *pool, const struct compaction *c)
 {
+	long hold = min_t(u64, c->longest_hold, LONG_MAX);
 	atomic_long_t *counters = pool->compaction;
+	unsigned long skipped = 0;
+	unsigned int group;
 
-	if (c->longest_hold > atomic_long_read(&pool->longest_hold))
-		atomic_long_set(&pool->longest_hold, c->longest_hold);
+	for (group = 0; group < ARRAY_SIZE(c->passed); group++)
+		skipped += c->passed[group];
+	if (hold > atomic_long_read(&pool->longest_hold))
+		atomic_long_set(&pool->longest_hold, hold);
 	atomic_long_add(c->nr_copied, &counters[ZSX_OBJECTS_COPIED]);
 	atomic_long_add(c->nr_steps, &counters[ZSX_SOURCE_STEPS]);
 	atomic_long_add(c->nr_emptied, &counters[ZSX_SOURCE_PAGES_EMPTIED]);
 	atomic_long_add(c->nr_ended, &counters[ZSX_ZSPAGES_FREED]);
-	atomic_long_add(c->nr_passed, &counters[ZSX_SKIPPED_BUSY]);
+	atomic_long_add(skipped, &counters[ZSX_SKIPPED_BUSY]);
 }
 
 /*
- * How many units a class may take, and how many zspages may be passed over between two
- * of them: others malloc and free meanwhile.
+ * How many units a class may take, and how often a zspage may be passed over for
+ * nothing in return: others malloc, free and read meanwhile.
  */
-static unsigned long max_units(struct zsx_class *class, unsigned long *zspages)
+static unsigned long max_units(struct zsx_class *class, unsigned long *passes)
 {
 	unsigned long units = 0;
 
 	spin_lock(&class->lock);
-	*zspages = zsx_class_zspages(class);
+	*passes = 2 * zsx_class_zspages(class);
 	if (!is_compact(class))
-		units = 2 * zsx_class_pages(class) + *zspages + 2 * HAND;
+		units = 2 * zsx_class_pages(class) + zsx_class_zspages(class) + 2 * HAND;
 	spin_unlock(&class->lock);
 	return units;
 }
@@ -555,18 +587,18 @@ static unsigned long max_units(struct zsx_class *class, unsigned long *zspages)
 static long compact_class(struct zsx_class *class, long wanted)
 {
 	struct compaction c = { .class = class };
-	unsigned long zspages, units = max_units(class, &zspages);
+	unsigned long passes, units = max_units(class, &passes);
 
 	while (units && c.freed < wanted) {
-		unsigned long passed = c.nr_passed;
+		unsigned long before = c.nr_passes;
 		bool moved = compact_unit(&c);
 
 		if (c.needs_page)
 			take_in_hand(&c);
-		else if (!moved && (!c.again || c.nr_passed > zspages))
+		else if (!moved && !c.again)
 			break;
-		/* One that only passed over zspages is no unit: each is met once a round. */
-		if (c.nr_passed <= passed)
+		/* To have passed over some costs no unit, as long as that isn't all there is. */
+		if (moved || c.nr_passes == before || c.nr_passes > passes)
 			units--;
 		cond_resched();
 	}

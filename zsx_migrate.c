@@ -112,9 +112,17 @@ static void replace_page(struct zsx_zspage *zspage, unsigned int i,
 
 /*
  * -EBUSY if somebody reads: readers may sleep, and the core doesn't wait between its
- * tries. -EAGAIN if something else moves: that is soon over. @dst is not touched
- * then.
+ * tries. -EAGAIN if it is a mover, which is soon done: it has the write pin, had it, or
+ * compaction fills the zspage, pinned as by a reader. The core bounds its tries.
  */
+static int refusal(const struct zsx_zspage *zspage)
+{
+	bool compacting = atomic_read(&zspage->class->pool->compacting);
+
+	return atomic_read(&zspage->pins) > 0 && !compacting ? -EBUSY : -EAGAIN;
+}
+
+/* @dst is not touched unless 0 is returned. */
 static int migrate_page(struct page *dst, struct page *src,
 			enum migrate_mode mode)
 {
@@ -128,7 +136,7 @@ static int migrate_page(struct page *dst, struct page *src,
 
 	if (!zsx_try_write_pin(zspage)) {
 		atomic_long_inc(&zspage->class->pool->migrations_refused);
-		return atomic_read(&zspage->pins) < 0 ? -EAGAIN : -EBUSY;
+		return refusal(zspage);
 	}
 	replace_page(zspage, i, dst, src);
 	zsx_write_unpin(zspage);

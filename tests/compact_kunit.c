@@ -751,6 +751,11 @@ static bool is_odd(unsigned int i)
 	return i % 2;
 }
 
+static bool is_any(unsigned int i)
+{
+	return true;
+}
+
 static const struct many_param {
 	const char *name;
 	bool isolated;
@@ -761,6 +766,8 @@ static const struct many_param {
 	{ "40 read, every other one", false, is_odd },
 	{ "40 with an isolated page, at the end of the list", true, is_early },
 	{ "40 with an isolated page, every other one", true, is_odd },
+	{ "all read", false, is_any },
+	{ "all with an isolated page", true, is_any },
 };
 KUNIT_ARRAY_PARAM_DESC(manies, manies, name);
 
@@ -1069,7 +1076,7 @@ static void migrate_destination(struct kunit *test, struct zsx_zspage *to)
 	must_be_pinned(test, to);
 	if (f->points.wrong)
 		return; /* it would wait for the lock that is held here */
-	must_be(test, zsx_movable_ops.migrate_page(f->dst, f->page, MIGRATE_SYNC) == -EBUSY,
+	must_be(test, zsx_movable_ops.migrate_page(f->dst, f->page, MIGRATE_SYNC) == -EAGAIN,
 		"a destination's page isn't migrated");
 	must_be(test, is_untouched(f->dst, 2), "a refused migration leaves the new page");
 }
