@@ -10,6 +10,7 @@
  */
 #include <linux/delay.h>
 #include <linux/err.h>
+#include <linux/kmemleak.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
@@ -451,7 +452,12 @@ static struct zsx_pool *pool_alloc(unsigned int nr_classes)
 	size_t bytes = struct_size(pool, classes, nr_classes);
 
 	pool = alloc_pages_exact(bytes, GFP_KERNEL | __GFP_ZERO | __GFP_NORETRY |
-				 __GFP_NOWARN) ?: vzalloc(bytes);
+				 __GFP_NOWARN);
+	/* What only the pool names would be a leak to kmemleak, which skips pages. */
+	if (pool)
+		kmemleak_alloc(pool, bytes, 1, GFP_KERNEL);
+	else
+		pool = vzalloc(bytes);
 	if (pool)
 		pool->nr_classes = nr_classes;
 	return pool;
@@ -459,10 +465,12 @@ static struct zsx_pool *pool_alloc(unsigned int nr_classes)
 
 static void pool_free(struct zsx_pool *pool)
 {
-	if (is_vmalloc_addr(pool))
+	if (is_vmalloc_addr(pool)) {
 		vfree(pool);
-	else
-		free_pages_exact(pool, pool_bytes(pool));
+		return;
+	}
+	kmemleak_free(pool);
+	free_pages_exact(pool, pool_bytes(pool));
 }
 
 static void class_init(struct zsx_class *class, struct zsx_pool *pool,
