@@ -15,7 +15,8 @@
  *   verify  w  1: read all objects; EIO as above
  *   drain   w  1: read all objects, and free them; EIO as above
  *   report  r  one "name value" a line; at any time
- *   where   r  in which zones the pool's pages are: "name value"
+ *   where   r  how many of the pool's pages are in the movable zone, and among the
+ *              frames of the parameter "frames": "name value"
  *
  * One seed makes each thread ask for the same things in the same order, but for
  * what memory and others' pages decide.
@@ -60,6 +61,15 @@ static unsigned int turns_to_compact = 2048;
 module_param_named(compact, turns_to_compact, uint, 0444);
 MODULE_PARM_DESC(compact,
 		 "a thread compacts once in so many turns (default 2048)");
+
+static bool lose;
+module_param(lose, bool, 0444);
+MODULE_PARM_DESC(lose, "lose some memory until the module goes, for kmemleak to find");
+
+static unsigned long frames[2];
+module_param_array(frames, ulong, NULL, 0644);
+MODULE_PARM_DESC(frames,
+		 "FIRST,NUMBER: pages to be looked for, such as those of a CMA area");
 
 #define MAX_THREADS	32
 #define NR_CYCLERS	2	/* threads that make and destroy pools */
@@ -156,6 +166,13 @@ static struct worker *workers[MAX_THREADS + NR_CYCLERS];
 static atomic_long_t nr_mismatches;
 static atomic_long_t nr_pages_freed;
 static atomic_long_t nr_cycles;
+
+
+/*
+ * Complements of addresses, which are no pointers. Many, as slab remembers the last
+ * hundred or so that it gave away, and that hides them from kmemleak.
+ */
+static unsigned long lost[512];
 
 static struct dentry *dir;
 
@@ -495,6 +512,10 @@ static void cycle(struct worker *w)
 {
 	unsigned int i, nr = 1 + below(&w->rnd, CYCLE_OBJECTS);
 
+	if (memory_is_short()) {
+		usleep_range(1000, 2000);
+		return;
+	}
 	w->pool = zsx_create_pool("zsx_torture_cycle");
 	if (!w->pool)
 		return;
@@ -733,23 +754,37 @@ static int report_show(struct seq_file *s, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(report);
 
-static void count_zones(const struct zsx_class *class, struct zsx_zspage *zspage,
-			unsigned long *zones)
+/**
+ * struct where - the pages of the pool
+ * @all: how many there are
+ * @movable_zone: how many of them are in the movable zone
+ * @frames: how many of them are among the frames that were asked for
+ */
+struct where {
+	unsigned long all;
+	unsigned long movable_zone;
+	unsigned long frames;
+};
+
+static void count_pages(const struct zsx_class *class, struct zsx_zspage *zspage,
+			struct where *where)
 {
 	unsigned int i;
 
 	for (i = 0; i < class->geo->nr_pages; i++) {
 		struct page *page = zsx_zspage_page(zspage, i);
 
-		if (page)
-			zones[page_zonenum(page)]++;
+		if (!page)
+			continue;
+		where->all++;
+		where->movable_zone += page_zonenum(page) == ZONE_MOVABLE;
+		where->frames += page_to_pfn(page) - frames[0] < frames[1];
 	}
 }
 
 static int where_show(struct seq_file *s, void *unused)
 {
-	unsigned long zones[MAX_NR_ZONES] = {};
-	unsigned long sum = 0;
+	struct where where = {};
 	unsigned int i, group;
 
 	for (i = 0; i < pool->nr_classes; i++) {
@@ -759,17 +794,35 @@ static int where_show(struct seq_file *s, void *unused)
 		spin_lock(&class->lock);
 		for (group = 0; group < ZSX_NR_GROUPS; group++)
 			list_for_each_entry(zspage, &class->groups[group], list)
-				count_zones(class, zspage, zones);
+				count_pages(class, zspage, &where);
 		spin_unlock(&class->lock);
 		cond_resched();
 	}
-	for (i = 0; i < MAX_NR_ZONES; i++)
-		sum += zones[i];
-	seq_printf(s, "pages %lu\n", sum);
-	seq_printf(s, "in_movable_zone %lu\n", zones[ZONE_MOVABLE]);
+	seq_printf(s, "pages %lu\n", where.all);
+	seq_printf(s, "in_movable_zone %lu\n", where.movable_zone);
+	seq_printf(s, "in_frames %lu\n", where.frames);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(where);
+
+/* === Leaks =============================================================== */
+
+/* Not inlined, as the name of what is in the init section is soon forgotten. */
+static noinline void lose_some(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(lost); i++)
+		lost[i] = ~(unsigned long)kmalloc(64, GFP_KERNEL);
+}
+
+static void find_again(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(lost); i++)
+		kfree((void *)~lost[i]);
+}
 
 /* === The module's beginning and end ====================================== */
 
@@ -781,6 +834,8 @@ static int __init torture_init(void)
 	pool = zsx_create_pool("zsx_torture");
 	if (!pool)
 		return -ENOMEM;
+	if (lose)
+		lose_some();
 	dir = debugfs_create_dir("zsx_torture", NULL);
 	debugfs_create_file("run", 0200, dir, NULL, &run_fops);
 	debugfs_create_file_unsafe("verify", 0200, dir, NULL, &verify_fops);
@@ -797,6 +852,8 @@ static void __exit torture_exit(void)
 	debugfs_remove(dir);
 	for_each_worker(drain_slots);
 	zsx_destroy_pool(pool);
+	if (lose)
+		find_again();
 	for (i = 0; i < ARRAY_SIZE(workers); i++)
 		free_worker(workers[i]);
 }

@@ -10,6 +10,7 @@ seconds=$1 threads=$2 seed=$3 cycles=$4
 dir=/sys/kernel/debug/zsx_torture
 pool=/sys/kernel/debug/zsx/zsx_torture
 parameter=/sys/module/zsxmalloc/parameters/movable
+kmemleak=/sys/kernel/debug/kmemleak
 watermarks=/proc/sys/vm/watermark_scale_factor
 stop=/tmp/stop
 
@@ -83,6 +84,12 @@ loop() {
 	) &
 }
 
+# That something went wrong in a loop is told, and seen when the loops are over.
+fail_later() {
+	echo "FAILED: $*"
+	: >/tmp/failed
+}
+
 compact_memory() {
 	echo 1 >/proc/sys/vm/compact_memory
 	usleep 20000
@@ -96,6 +103,26 @@ drop_caches() {
 read_debugfs() {
 	cat $pool/classes $pool/stats $dir/report >/dev/null
 	cat /sys/kernel/debug/zsx/zsx_torture_cycle*/classes >/dev/null 2>&1
+	get in_frames $dir/where
+	[ "${got:-0}" -le "$(number most_in_cma)" ] || echo "$got" >/tmp/n.most_in_cma
+	usleep 200000
+}
+
+# Quarters of the area for contiguous memory, until all of it is taken or some page
+# in it can't be moved just now.
+contiguous_memory() {
+	first_line "$cma/count"
+	quarter=$((got / 4)) taken=0
+	for _ in 1 2 3 4; do
+		if echo $quarter >"$cma/alloc"; then
+			add cma_allocated 1
+			taken=$((taken + quarter))
+		else
+			add cma_refused 1
+		fi 2>/dev/null
+	done
+	usleep 20000
+	echo $taken >"$cma/free"
 	usleep 200000
 }
 
@@ -151,7 +178,7 @@ offline_blocks() {
 		if timeout 30 sh -c "echo offline >$block/state" 2>/dev/null; then
 			add offlined 1
 			usleep 100000
-			echo online_movable >"$block/state" || echo "FAILED: $block stays offline"
+			echo online_movable >"$block/state" || fail_later "$block stays offline"
 		else
 			add refused_offline 1
 		fi
@@ -159,25 +186,26 @@ offline_blocks() {
 	rm -f /pressure/*
 }
 
-# One after the other: together they would ask for the OOM killer.
+# One after the other: together they would ask for the OOM killer. Later rounds are cut
+# short by the end.
 hog() {
-	huge_pages
-	pressure
-	process_memory
-	offline_blocks
+	for what in huge_pages pressure process_memory offline_blocks; do
+		[ ! -e $stop ] || [ "$(number hog)" = 0 ] || return
+		$what
+	done
 }
 
 start_loops() {
 	rm -f $stop
-	loop compact_memory
-	loop drop_caches
-	loop read_debugfs
-	loop hog
+	for name in $loops; do
+		loop "$name"
+	done
 }
 
 stop_loops() {
 	: >$stop
 	wait
+	[ ! -e /tmp/failed ] || fail "see above"
 }
 
 # --- what must be so ---
@@ -198,6 +226,22 @@ at_rest() {
 	get objects_copied $pool/stats
 	same "$steps" "$got" "objects looked for, and those copied"
 	echo 1 >$dir/verify || fail "not all objects are what was stored"
+}
+
+# When pages can't be moved: none is where all must be, and none was.
+stays_out() { # WHAT
+	get in_movable_zone $dir/where
+	same "$got" 0 "$1: pages in a movable zone"
+	get in_frames $dir/where
+	same "$got" 0 "$1: pages in CMA"
+	get pages_migrated $pool/stats
+	same "$got" 0 "$1: pages migrated"
+	get pages $dir/where
+	[ "$got" != 0 ] || fail "$1: no page was there to look at"
+}
+
+says_why() { # TEXT: why pages can't be migrated, once
+	same "$(dmesg | grep -c "zsx: pages can't be migrated: $1")" 1 "lines in the log: $1"
 }
 
 # With no further call of zsx's.
@@ -235,6 +279,8 @@ has_no_slab_objects() {
 	fail "$(zsx_slabs) slab objects are left"
 }
 
+# --- runs ---
+
 run() { # SECONDS CYCLES
 	echo "$1 $threads $seed $2" >$dir/run || fail "the run of $1 s, seed $seed"
 	get mismatches $dir/report
@@ -258,7 +304,7 @@ take_counts() {
 # --- modules ---
 
 load_torture() { # [PARAMETER=VALUE]...
-	insmod /zsx/zsx_torture.ko "$@" || fail "loading zsx_torture"
+	insmod /zsx/zsx_torture.ko "frames=$cma_frames" "$@" || fail "loading zsx_torture"
 }
 
 load_zsx() { # [PARAMETER=VALUE]...
@@ -275,13 +321,55 @@ unload_zsx() {
 	rmmod zsxmalloc || fail "unloading zsx"
 }
 
-# --- beside zsmalloc ---
+# --- leaks ---
 
-has_one_owner() { # of the type of movable pages: from Linux 6.17 on
-	case $(uname -r) in
-	6.1.* | 6.12.*) return 1 ;;
-	esac
+scan_for_leaks() {
+	echo scan >$kmemleak || fail "kmemleak has turned itself off"
 }
+
+# What kmemleak names of zsx's, or of modules that are gone, which have no names any
+# more. By two scans, as what is younger than 5 s isn't named.
+leaks() {
+	scan_for_leaks
+	sleep 6
+	scan_for_leaks
+	grep -E 'zsx|^ +0x' $kmemleak
+}
+
+has_no_leaks() { # WHEN
+	! leaks || fail "$1: leaks"
+	echo "$1: kmemleak names nothing of zsx's; of others $(grep -c ^unref $kmemleak)"
+}
+
+finds_leaks() {
+	load_torture lose=1
+	[ "$(leaks | grep -c lose_some)" -gt 0 ] || fail "kmemleak doesn't find what was lost"
+	unload_torture
+	echo clear >$kmemleak
+}
+
+# A run before all others, as kmemleak makes all slow, and can be turned off only.
+look_for_leaks() {
+	echo "--- with kmemleak"
+	insmod /zsx/zsxmalloc.ko || fail "loading zsx"
+	finds_leaks
+	load_torture
+	start_loops
+	run $((seconds / 8 + 2)) $((cycles / 8))
+	stop_loops
+	at_rest
+	has_no_leaks "at rest"
+	drain
+	is_empty_soon "freed with kmemleak"
+	has_no_leaks "all freed"
+	take_counts
+	unload_zsx
+	has_no_leaks "zsx is gone"
+	echo off >$kmemleak
+	leaks="none that kmemleak sees"
+}
+
+# --- beside zsmalloc ---
 
 load_zsmalloc() {
 	insmod /lib/zsmalloc.ko 2>/dev/null
@@ -291,22 +379,14 @@ unload_zsmalloc() {
 	! grep -q '^zsmalloc ' /proc/modules || rmmod zsmalloc
 }
 
-# works_as STATE: "movable" reads STATE, and zsx works. Off: no page in a movable
-# zone, none is migrated.
+# works_as STATE WHAT: "movable" reads STATE, and zsx works.
 works_as() {
 	first_line $parameter
-	same "$got" "$1" "what movable reads"
+	same "$got" "$1" "$2: what movable reads"
 	start_loops
 	run 3 0
 	stop_loops
-	if [ "$1" = off ]; then
-		get in_movable_zone $dir/where
-		same "$got" 0 "pages in a movable zone"
-		get pages_migrated $pool/stats
-		same "$got" 0 "pages migrated"
-		get pages $dir/where
-		[ "$got" != 0 ] || fail "no page was there to look at"
-	fi
+	[ "$1" = on ] || stays_out "$2"
 	at_rest
 	drain
 	is_empty_soon "$2"
@@ -317,12 +397,11 @@ beside_zsmalloc() {
 	load_zsmalloc || fail "loading zsmalloc"
 	dmesg -c >/dev/null
 	load_zsx
-	if has_one_owner; then
-		same "$(dmesg | grep -c "zsx: pages can't be migrated: the page type is in-tree zsmalloc's")" 1 \
-			"lines about it in the log"
+	if [ -n "$one_owner" ]; then
+		says_why "the page type is in-tree zsmalloc's"
 		works_as off "zsmalloc first"
 	else
-		works_as on "zsmalloc first"
+		works_as "$movable" "zsmalloc first"
 	fi
 	unload_zsx
 	unload_zsmalloc || fail "unloading zsmalloc"
@@ -330,11 +409,11 @@ beside_zsmalloc() {
 	echo "--- zsx first, then zsmalloc"
 	load_zsx
 	if load_zsmalloc; then
-		! has_one_owner || fail "zsmalloc took the page type that zsx has"
+		[ -z "$one_owner" ] || fail "zsmalloc took the page type that zsx has"
 	else
-		has_one_owner || fail "zsmalloc can't be loaded after zsx"
+		[ -n "$one_owner" ] || fail "zsmalloc can't be loaded after zsx"
 	fi
-	works_as on "zsx first"
+	works_as "$movable" "zsx first"
 	unload_zsmalloc || fail "unloading zsmalloc"
 	unload_zsx
 
@@ -363,12 +442,45 @@ echo 200 >$watermarks
 echo 1000 >/proc/sys/vm/percpu_pagelist_high_fraction
 echo 4 >/proc/sys/vm/drop_caches # not a word about each
 
-unload_zsmalloc
-load_zsx
-first_line $parameter
-same "$got" on "what movable reads"
+# The area of CMA that cma= on the command line made, if the kernel has such.
+cma='' cma_frames=0,0
+for area in /sys/kernel/debug/cma/*; do
+	[ ! -e "$area/alloc" ] || cma=$area
+done
+if [ -n "$cma" ]; then
+	first_line "$cma/base_pfn"
+	cma_frames=$got
+	first_line "$cma/count"
+	cma_frames=$cma_frames,$got
+fi
+
+loops="drop_caches read_debugfs hog${cma:+ contiguous_memory}"
+[ ! -e /proc/sys/vm/compact_memory ] || loops="$loops compact_memory"
+
+# Whether the kernel can migrate pages, and, from Linux 6.17 on, has one owner of
+# their type.
+movable=off one_owner=''
 vmstat pgmigrate_success
 pgmigrate=$got
+if [ -n "$pgmigrate" ]; then
+	movable=on
+	case $(uname -r) in
+	6.1.* | 6.12.*) ;;
+	*) one_owner=1 ;;
+	esac
+fi
+
+unload_zsmalloc
+leaks="kmemleak is off"
+if [ -e $kmemleak ] && grep -q kmemleak=on /proc/cmdline; then
+	look_for_leaks
+fi
+
+dmesg -c >/dev/null
+load_zsx
+[ $movable = on ] || says_why "the kernel is built without it"
+first_line $parameter
+same "$got" $movable "what movable reads"
 
 echo "--- $threads threads, $seconds s, $cycles pools"
 start_loops
@@ -378,8 +490,9 @@ get pages $dir/where
 pages=$got
 get in_movable_zone $dir/where
 echo "--- at rest: $pages pages, $got of them in the movable zone"
-for name in compact_memory drop_caches read_debugfs hog; do
-	[ "$(number $name)" -gt 0 ] || fail "nothing ran beside: $name"
+[ $movable = on ] || stays_out "at rest"
+for name in $loops; do
+	[ "$(number "$name")" -gt 0 ] || fail "nothing ran beside: $name"
 done
 at_rest
 drain
@@ -392,10 +505,17 @@ drain
 is_empty_soon "freed while memory is compacted"
 stop_loops
 at_rest
-get pages_migrated $pool/stats
-[ "$got" -gt 0 ] || fail "no page was migrated"
+if [ $movable = on ]; then
+	get pages_migrated $pool/stats
+	[ "$got" -gt 0 ] || fail "no page was migrated"
+fi
 if [ -n "$(movable_blocks)" ]; then
 	[ "$(number offlined)" -gt 0 ] || [ "$seconds" -lt 60 ] || fail "no block of memory went offline"
+fi
+if [ -n "$cma" ]; then
+	[ "$(number cma_allocated)" -gt 0 ] || fail "no contiguous memory could be had"
+	# That takes others to fill the movable zone first.
+	[ "$(number most_in_cma)" -gt 0 ] || [ "$seconds" -lt 60 ] || fail "no page was ever in CMA"
 fi
 has_no_slab_objects
 
@@ -423,13 +543,15 @@ $(number pages_compacted) pages compacted, $(number objects_copied) objects copi
 $(number pins_retried) retries, $(number skipped_busy) zspages skipped; \
 $(number pool_cycles) pool cycles; \
 beside: $(number compact_memory) compact_memory, $(number drop_caches) drop_caches, \
-$(number huge_pages) huge pages, $(number offlined) blocks offlined, $(number refused_offline) not; \
+$(number huge_pages) huge pages, $(number offlined) blocks offlined, $(number refused_offline) not, \
+$(number cma_allocated) CMA allocations, $(number cma_refused) not, \
+at most $(number most_in_cma) pages in CMA; leaks: $leaks; \
 $(number mismatches) mismatches"
 
 echo "--- zsx goes"
 unload_zsx
 for _ in 1 2 3 4 5; do
-	echo 1 >/proc/sys/vm/compact_memory
+	[ $movable = off ] || echo 1 >/proc/sys/vm/compact_memory
 done
 echo 3 >/proc/sys/vm/drop_caches
 vmstat nr_zspages
@@ -439,5 +561,5 @@ for cache in /sys/kernel/slab/zsx_*; do
 done
 
 beside_zsmalloc
-echo 1 >/proc/sys/vm/compact_memory
+[ $movable = off ] || echo 1 >/proc/sys/vm/compact_memory
 echo "$counts"
