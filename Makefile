@@ -46,6 +46,10 @@ selftests: setup
 density: setup
 	@scripts/density --kernel $(or $(KERNEL),uml)
 
+bench: setup
+	@scripts/bench $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(ROWS),--rows $(ROWS)) \
+		$(if $(OUT),--out $(OUT)) $(if $(QUICK),--quick)
+
 torture: setup
 	@scripts/torture --minutes $(or $(MINUTES),20) $(if $(KERNEL),--kernel $(KERNEL)) \
 		$(if $(SEED),--seed $(SEED))
@@ -69,10 +73,13 @@ help:
 	@echo 'make kunit [ARCH=x86_64]  the KUnit tests, in UML or in QEMU'
 	@echo 'make selftests [KERNEL=6.12]  the kselftests on 6.1, 6.12, 7.3, uml or a variant'
 	@echo 'make density [KERNEL=6.1]  bytes held per 10,000 stored, full to thinned out'
+	@echo 'make bench [ROUNDS=5] [ROWS=hot,cold] [OUT=DIR]  measured against in-tree zsmalloc,'
+	@echo '                          15 minutes: a table, bench.json, plots'
 	@echo 'make torture [MINUTES=20] [KERNEL=6.12] [SEED=1]  checked objects while everything'
 	@echo '                          moves; on each kernel unless told'
 	@echo 'make zram-torture         the same options: zram on zsx as swap, as a disk, and more'
 	@echo 'make munmap-stress [KERNEL=6.12]  1 to 16 processes give back their swapped memory'
 	@echo 'make setup                install through apt what these need (they call it)'
 
-.PHONY: modules zram clean setup demo check kunit selftests density torture zram-torture munmap-stress help
+.PHONY: modules zram clean setup demo check kunit selftests density bench torture zram-torture \
+	munmap-stress help

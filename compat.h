@@ -17,6 +17,7 @@
 #include <linux/pgtable.h>
 #include <linux/shrinker.h>
 #include <linux/slab.h>
+#include <linux/timex.h>
 #include <linux/version.h>
 #include <linux/vmstat.h>
 
@@ -36,6 +37,19 @@
 #else
 #define ZSX_PHYS_BITS	BITS_PER_LONG
 #endif
+
+/*
+ * A clock for single operations. UML has none (get_cycles() is 0, and ktime goes in steps
+ * of 256 ns), though the machine below it has.
+ */
+static inline u64 compat_cycles(void)
+{
+#ifdef CONFIG_X86_64
+	return __builtin_ia32_rdtsc();
+#else
+	return get_cycles();
+#endif
+}
 
 /* The zone counter of zspages' pages exists where in-tree zsmalloc does. */
 static inline void compat_count_zspage_page(struct page *page, long delta)
