@@ -12,6 +12,7 @@ import statistics
 
 FORMAT = 1
 IN_TREE, ZSX = "zsmalloc", "zsx"
+FLOOR = "floor" # zram on zsx, with frees that do nothing
 
 # Metrics that are compared: their unit, and whether more is better. Others are context.
 Metric = collections.namedtuple("Metric", "unit more_is_better")
@@ -35,6 +36,7 @@ MOVERS = ("nobody", "compact", "migrate")
 STATES = ("full", "half-replaced", "half-freed", "quarter-left", "compacted")
 DENSITY_MIXES = ("lzo-rle", "uniform")
 POOLS = ("1-pools", "32-pools")
+PROCESSES = (1, 2, 4)
 
 Key = collections.namedtuple("Key", "source row threads metric")
 
@@ -59,6 +61,10 @@ def expected(groups, threads, source="uml"):
                 add(f"{operation}/mixed/{pools}", 2, "ns")
         for pools in POOLS:
             add(f"density/mixed/{pools}", 1, "held-of-10000")
+    if "munmap" in groups:
+        for part in ("whole", "above-floor"):
+            for nr in PROCESSES:
+                add(f"munmap/lzo-rle/{part}", nr, "ms")
     if "latency" in groups:
         for operation in ("read", "malloc", "free"):
             for mover in MOVERS:
@@ -95,7 +101,7 @@ class Row:
         for nr in self.rounds():
             pair = self.by_round[IN_TREE][nr], self.by_round[ZSX][nr]
             above, below = reversed(pair) if metric.more_is_better else pair
-            ratios.append(above / below if below else float("inf"))
+            ratios.append(above / below if below > 0 else float("inf"))
         return ratios
 
     def ratio(self):
@@ -108,8 +114,10 @@ class Row:
 
     def name(self):
         """What people call it."""
-        threads = f", {self.key.threads} threads" if self.key.threads > 1 else ""
-        return f"{self.key.row}{threads}"
+        what = "process" if self.key.row.startswith("munmap") else "thread"
+        many = "es" if what == "process" else "s"
+        return f"{self.key.row}" + \
+            (f", {self.key.threads} {what}{many}" if self.key.threads > 1 else "")
 
 
 class Run:
@@ -122,6 +130,18 @@ class Run:
             key = Key(source, row, threads, metric)
             by_round = self.rows.setdefault(key, Row(key, {})).by_round
             by_round.setdefault(allocator, {})[nr] = value
+        for key in [key for key in self.rows if key.row == "munmap/lzo-rle/whole"]:
+            self.add_above_floor(key)
+
+    def add_above_floor(self, key):
+        """What of the time is the allocator's: frees that do nothing take the rest."""
+        by_round = self.rows[key].by_round
+        floor = by_round.get(FLOOR, {})
+        above = {allocator: {nr: value - floor[nr]
+                             for nr, value in by_round.get(allocator, {}).items() if nr in floor}
+                 for allocator in (IN_TREE, ZSX)}
+        key = key._replace(row="munmap/lzo-rle/above-floor")
+        self.rows[key] = Row(key, above)
 
     @classmethod
     def load(cls, path):

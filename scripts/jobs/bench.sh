@@ -13,9 +13,9 @@ page_size=4096 # of the kernels that the lab has
 
 case $scale in
 full)	cold_bytes=200000000 hot_passes=60 latency_ms=200 latency_bytes=100000000 density_bytes=200000000
-	compaction_bytes=100000000 pools_bytes=64000000 ;;
+	compaction_bytes=100000000 pools_bytes=64000000 munmap_mb=256 ;;
 quick)	cold_bytes=10000000 hot_passes=4 latency_ms=20 latency_bytes=16000000 density_bytes=10000000
-	compaction_bytes=10000000 pools_bytes=8000000 ;;
+	compaction_bytes=10000000 pools_bytes=8000000 munmap_mb=16 ;;
 *)	echo "no scale '$scale'"; exit 1 ;;
 esac
 hot_bytes=2000000
@@ -123,6 +123,31 @@ group_pools() {
 		state mixed/$pools-pools $pools
 		tell reset
 	done
+}
+
+# munmap_one WHO: swapped memory is given back, with zram WHO as swap
+munmap_one() {
+	insmod "/zsx/zram-$1.ko" || exit
+	echo lzo-rle >/sys/block/zram0/comp_algorithm || exit
+	echo 4G >/sys/block/zram0/disksize || exit
+	{ mkswap /dev/zram0 >/dev/null && swapon /dev/zram0; } || exit
+	for n in 1 2 4; do
+		/zsx/munmap_stress --processes $n --mb "$munmap_mb" --seed "$seed" >/tmp/munmap || exit
+		sed -n 's/^munmap_stress:.* wall_ns=\([0-9]*\) .*/\1/p' /tmp/munmap |
+			awk -v head="bench $round $1 munmap/lzo-rle/whole $n ms" \
+				'{ printf "%s %.3f\n", head, $1 / 1e6 }'
+	done
+	{ swapoff /dev/zram0 && echo 1 >/sys/block/zram0/reset && rmmod zram; } || exit
+}
+
+# The floor is zram on zsx with frees that do nothing.
+group_munmap() {
+	munmap_one "$allocator"
+	if [ "$allocator" = zsx ]; then
+		insmod /zsx/zsx_ledger.ko || exit
+		munmap_one floor
+		rmmod zsx_ledger || exit
+	fi
 }
 
 # --- rounds ---
