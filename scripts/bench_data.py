@@ -24,29 +24,32 @@ METRICS = {
     "p99.9": Metric("ns", False),
     "max": Metric("ns", False),
     "ms": Metric("ms", False),
-    "pages-per-ms": Metric("/ms", True),
-    "objects-per-page": Metric("", False),
-    "held-of-10000": Metric("", False),
+    "pages-per-ms": Metric("pages", True),
+    "objects-per-page": Metric("objects", False),
+    "held-of-10000": Metric("bytes", False),
 }
+# The row's name says it.
+UNNAMED = ("ns", "instructions", "held-of-10000")
 
 OPERATIONS = ("malloc", "write", "read", "read-sg", "free-order", "free-random", "free-malloc")
 QUANTILES = ("p50", "p75", "p90", "p95", "p99", "p99.5", "p99.9", "p99.95", "p99.99",
              "p99.995", "p99.999", "max")
 MOVERS = ("nobody", "compact", "migrate")
 STATES = ("full", "half-replaced", "half-freed", "quarter-left", "compacted")
-DENSITY_MIXES = ("lzo-rle", "uniform")
+DENSITY_MIXES = ("lzo-rle", "uniform", "recorded")
 POOLS = ("1-pools", "32-pools")
 PROCESSES = (1, 2, 4)
+PLOTS = ("bench-speed", "bench-instructions", "bench-latency", "bench-density")
 
 Key = collections.namedtuple("Key", "source row threads metric")
 
 
-def expected(groups, threads, source="uml"):
+def expected(groups, threads):
     """The rows that the groups of scripts/jobs/bench.sh must give, in the table's order."""
     keys = []
 
     def add(row, nr_threads, *metrics):
-        keys.extend(Key(source, row, nr_threads, metric) for metric in metrics)
+        keys.extend(Key("uml", row, nr_threads, metric) for metric in metrics)
 
     for set_ in ("cold", "hot"):
         if set_ not in groups:
@@ -61,6 +64,10 @@ def expected(groups, threads, source="uml"):
                 add(f"{operation}/mixed/{pools}", 2, "ns")
         for pools in POOLS:
             add(f"density/mixed/{pools}", 1, "held-of-10000")
+    if "instructions" in groups:
+        for mix in ("mixed", "one", "page"):
+            keys.extend(Key("icount", f"{operation}/{mix}/counted", 1, "instructions")
+                        for operation in OPERATIONS)
     if "munmap" in groups:
         for part in ("whole", "above-floor"):
             for nr in PROCESSES:
@@ -157,10 +164,7 @@ class Run:
         parameters = self.data["parameters"]
         groups = parameters["rows"].split(",")
         threads = [int(nr) for nr in parameters["threads"].split(",")]
-        keys = []
-        for source in self.data["guests"]:
-            keys += expected(groups, threads, source)
-        return keys
+        return expected(groups, threads)
 
     def compared(self):
         """The rows that have ratios, in the table's order."""
@@ -173,8 +177,9 @@ class Run:
         missing = []
         for key in self.wanted():
             row = self.rows.get(key)
-            wanted = min(rounds, 2) if key.row.startswith("density/") and \
-                "pools" not in key.row else rounds
+            # What is the same each time is done twice.
+            twice = key.source == "icount" or key.row.startswith(tuple(f"density/{mix}/" for mix in DENSITY_MIXES))
+            wanted = min(rounds, 2) if twice else rounds
             if not row or len(row.rounds()) != wanted:
                 missing.append(key)
         return missing

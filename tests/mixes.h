@@ -13,6 +13,8 @@
 #include <linux/prandom.h>
 #include <linux/string.h>
 
+#include "recorded.h"
+
 /*
  * Quantiles, in 256ths, of a log-normal distribution with median 1250 and sigma
  * 0.50, clipped to 60..4095. Made from the project's density.py by
@@ -71,6 +73,12 @@ static unsigned int mix_uniform_len(struct rnd_state *rnd)
 	return 32 + mix_below(rnd, PAGE_SIZE - 31);
 }
 
+/* What zram stored of files: each entry of the table is as likely. */
+static unsigned int mix_recorded_len(struct rnd_state *rnd)
+{
+	return mix_recorded[mix_below(rnd, ARRAY_SIZE(mix_recorded))] * (PAGE_SIZE / 4096);
+}
+
 /* What speed is measured with: most of what compresses. */
 static unsigned int mix_mixed_len(struct rnd_state *rnd)
 {
@@ -101,6 +109,7 @@ struct mix {
 static const struct mix mixes[] = {
 	{ "lzo-rle", mix_lzo_rle_len },
 	{ "uniform", mix_uniform_len },
+	{ "recorded", mix_recorded_len },
 	{ "mixed", mix_mixed_len },
 	{ "one", mix_one_len },
 	{ "page", mix_page_len },

@@ -29,8 +29,8 @@
 #include <linux/mutex.h>
 #include <linux/seq_file.h>
 #include <linux/string.h>
-#include <linux/uaccess.h>
 
+#include "../command.h"
 #include "bench.h"
 
 /* Serialises all commands; guards the results. */
@@ -80,24 +80,20 @@ static int run(const char *command)
 	return -EINVAL;
 }
 
-static ssize_t do_write(struct file *file, const char __user *from, size_t count, loff_t *pos)
+static int run_and_tell(const char *command)
 {
-	char buf[128];
 	int err;
 
-	if (count >= sizeof(buf))
-		return -EINVAL;
-	if (copy_from_user(buf, from, count))
-		return -EFAULT;
-	buf[count] = '\0';
-
-	mutex_lock(&lock);
 	results_len = 0;
-	err = run(strim(buf));
+	err = run(command);
 	if (err)
-		pr_err("zsx_bench: %s: error %d\n", strim(buf), err);
-	mutex_unlock(&lock);
-	return err ?: count;
+		pr_err("zsx_bench: %s: error %d\n", command, err);
+	return err;
+}
+
+static ssize_t do_write(struct file *file, const char __user *from, size_t count, loff_t *pos)
+{
+	return take_command(from, count, &lock, run_and_tell);
 }
 
 static const struct file_operations do_fops = {
