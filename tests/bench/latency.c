@@ -36,6 +36,9 @@
 /* Half of what the kernel calls a block when it compacts memory. */
 #define FILLER_ORDER	(pageblock_order - 1)
 
+#define MIN_SAMPLES	1000
+#define MAX_TURNS	500
+
 /* === Histograms ========================================================== */
 
 /* Of cycles. Each power of two is cut into 32: values are kept to 3 %. */
@@ -381,11 +384,18 @@ out:
 	crew_meet(w->crew);
 }
 
+/* A mover that moved nothing shows nothing; on a busy host a turn can be without samples. */
+static bool is_enough(const struct course *c)
+{
+	return !c->rest && c->first.nr >= MIN_SAMPLES && (c->moved || !c->mover->prepare);
+}
+
 static void work(struct worker *w)
 {
 	struct course *c = w->crew->data;
+	unsigned int turn;
 
-	while (c->rest && !crew_failed(w->crew))
+	for (turn = 0; turn < MAX_TURNS && !is_enough(c) && !crew_failed(w->crew); turn++)
 		one_turn(w);
 }
 /* === What it says ======================================================== */
@@ -418,8 +428,7 @@ static int run(struct course *c, const char *mix, u32 seed)
 	if (!err && !crew_pools_are_empty(crew))
 		err = -EIO;
 	crew_destroy(crew);
-	/* A mover that moved nothing shows nothing. */
-	if (!err && (!c->first.nr || (!c->moved && c->mover->prepare)))
+	if (!err && !is_enough(c))
 		err = -ENODATA;
 	return err;
 }
