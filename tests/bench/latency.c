@@ -287,12 +287,15 @@ static u64 pages_migrated(void)
 static void compact_memory(struct worker *w)
 {
 	struct course *c = w->crew->data;
-	u64 before = pages_migrated();
+	u64 before = pages_migrated(), migrated;
 	loff_t pos = 0;
 
 	if (kernel_write(c->compact_memory, "1", 1, &pos) != 1)
 		worker_fail(w, -EIO);
-	c->moved += pages_migrated() - before;
+	migrated = pages_migrated() - before;
+	/* Fewer may be others' pages. */
+	if (migrated > zs_get_total_pages(w->crew->pools[0]) / 4)
+		c->moved += migrated;
 }
 
 static void wait_a_while(struct worker *w)
