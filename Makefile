@@ -55,7 +55,7 @@ torture: setup
 		$(if $(SEED),--seed $(SEED))
 
 zram-torture: setup
-	@for kernel in $(or $(KERNEL),6.1 6.12 uml); do \
+	@for kernel in $(or $(KERNEL),6.1 6.12 7.3 uml); do \
 		scripts/zram --kernel $$kernel --minutes $(or $(MINUTES),20) \
 			$(if $(SEED),--seed $(SEED)) || exit; \
 	done

@@ -39,6 +39,7 @@ counters() {
 show() {
 	awk '
 	NR == FNR { before[$1] = $2; next }
+	before[$1] != $2 && !n++ { printf "    %-20s %15s %15s\n", "counters", "before", "after" }
 	before[$1] != $2 { printf "    %-20s %15.0f %15.0f\n", $1, before[$1], $2 }' $before $after
 }
 
@@ -51,7 +52,6 @@ for n in $(echo "$processes" | tr , ' '); do
 	counters >$before
 	/zsx/munmap_stress --processes "$n" "$@" || fail "munmap_stress, exit $?"
 	counters >$after
-	echo "    counters                      before           after"
 	show
 	left=$(awk '{ print $1 / 4096 }' $sysfs/mm_stat)
 	# Of others, some pages may be in swap.
