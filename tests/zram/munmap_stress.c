@@ -5,7 +5,9 @@
  * What the time of munmap() goes to here, is freeing zram's objects one by one. See
  * usage().
  */
+#define _GNU_SOURCE
 #include <getopt.h>
+#include <sched.h>
 #include <time.h>
 
 #include "crew.h"
@@ -67,6 +69,20 @@ static void page_out_all(char *memory, size_t bytes)
 	}
 }
 
+/*
+ * The processes share the CPUs evenly. And the last pages touched on a CPU wait there in a
+ * list, out of reach of a MADV_PAGEOUT on another one.
+ */
+static void stay_on_cpu(int i)
+{
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	CPU_SET(i % sysconf(_SC_NPROCESSORS_ONLN), &cpus);
+	if (sched_setaffinity(0, sizeof(cpus), &cpus))
+		die("sched_setaffinity");
+}
+
 static int work(struct crew *crew, int i)
 {
 	struct member *me = &crew->members[i];
@@ -77,6 +93,7 @@ static int work(struct crew *crew, int i)
 
 	if (memory == MAP_FAILED)
 		die("mmap");
+	stay_on_cpu(i);
 	/* Huge pages would be split or not, as memory happens to be. */
 	madvise(memory, bytes, MADV_NOHUGEPAGE);
 	for (at = 0; at < bytes; at += PAGE) {
