@@ -268,7 +268,7 @@ void worker_verify(struct worker *w, const struct item *item)
 
 	zs_obj_read_end(pool_of(w, item), item->handle, item->len, bytes);
 	if (!intact) {
-		pr_err("object %u of %u bytes is not intact\n", item->id, item->len);
+		pr_err("zsx_bench: object %u of %u bytes is not intact\n", item->id, item->len);
 		worker_fail(w, -EIO);
 	}
 }

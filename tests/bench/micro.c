@@ -82,7 +82,7 @@ static void check_sum(struct worker *w, u64 sum)
 	for (i = 0; i < w->nr_items; i++)
 		sum -= id_stamp(w->walk[i].id);
 	if (sum) {
-		pr_err("what was read is not what was written\n");
+		pr_err("zsx_bench: what was read is not what was written\n");
 		worker_fail(w, -EIO);
 	}
 }
@@ -200,7 +200,7 @@ static void timed_read(struct worker *w, enum op op, u64 (*all)(struct worker *w
 static void check_empty(struct worker *w)
 {
 	if (w->index == 0 && !crew_pools_are_empty(w->crew)) {
-		pr_err("pages are left after the last free\n");
+		pr_err("zsx_bench: pages are left after the last free\n");
 		worker_fail(w, -EIO);
 	}
 	crew_meet(w->crew);
