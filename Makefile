@@ -63,6 +63,9 @@ zram-torture: setup
 munmap-stress: setup
 	@scripts/munmap_stress --kernel $(or $(KERNEL),uml)
 
+zswap: setup
+	@scripts/zswap --kernel $(or $(KERNEL),uml) --rounds $(or $(ROUNDS),5)
+
 help:
 	@echo 'make [KDIR=DIR]           build zsxmalloc.ko (and test modules, in tests/) for the'
 	@echo '                          running kernel, or that of DIR'
@@ -79,7 +82,9 @@ help:
 	@echo '                          moves; on each kernel unless told'
 	@echo 'make zram-torture         the same options: zram on zsx as swap, as a disk, and more'
 	@echo 'make munmap-stress [KERNEL=6.12]  1 to 16 processes give back their swapped memory'
+	@echo 'make zswap [KERNEL=7.3] [ROUNDS=2]  a compilation that lacks memory, with zswap on'
+	@echo '                          zsx and on zsmalloc in turn'
 	@echo 'make setup                install through apt what these need (they call it)'
 
 .PHONY: modules zram clean setup demo check kunit selftests density bench torture zram-torture \
-	munmap-stress help
+	munmap-stress zswap help
