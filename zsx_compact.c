@@ -29,7 +29,7 @@
  * How many zspages a unit looks at under the lock to find a destination, a source among
  * those with room, and one among the growable.
  */
-#define LOOK_AT		16
+#define LOOK_AT		16U
 
 /*
  * So many pages that the source gave are kept for the destination to grow. At most
