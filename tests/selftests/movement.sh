@@ -86,15 +86,36 @@ is_empty() {
 
 # --- page migration ---
 
-# Migration moves what lies low to where is room: where some was made last.
-migrates() {
-	n=0
-	do_density "fill 20000 uniform 1" && do_density "thin 10000 2" || return
-	while [ "$(stat_of pages_migrated)" = 0 ] && [ $((n += 1)) -le 20 ]; do
-		do_density "thin 100 $n"
-		echo 1 >/proc/sys/vm/compact_memory
+# Memory compaction moves what lies low to room that lies higher. Where pages lie is the
+# kernel's choice; so so many MB, another number in each try, are taken before COMMAND
+# takes its pages, and given back after it.
+with_ballast() { # MB COMMAND...
+	mkdir -p "$tmp/ballast" && mount -t tmpfs -o size=90% tmpfs "$tmp/ballast" &&
+		dd if=/dev/zero of="$tmp/ballast/file" bs=1M count="$1" 2>/dev/null || return
+	shift
+	"$@"
+	set -- $?
+	umount "$tmp/ballast"
+	return "$1"
+}
+
+# until_migrated POOL COMMAND...: up to 12 tries, the last with 440 MB.
+until_migrated() {
+	stats=/sys/kernel/debug/zsx/$1/stats mb=0
+	shift
+	while [ "$(value pages_migrated "$stats")" = 0 ]; do
+		[ "$mb" -le 440 ] || { echo "no page was migrated"; return 1; }
+		with_ballast "$mb" "$@" && echo 1 >/proc/sys/vm/compact_memory || return
+		mb=$((mb + 40))
 	done
-	is_sound && [ "$(stat_of pages_migrated)" -gt 0 ]
+}
+
+refill() {
+	do_density reset && do_density "fill 20000 uniform 1" && do_density "thin 10000 2"
+}
+
+migrates() {
+	until_migrated zsx_density refill && is_sound
 }
 
 # While pages are migrated, objects come, go and are moved.
@@ -114,18 +135,18 @@ migrates_beside_others() {
 }
 
 # Every byte of real files, with holes of freed objects between them.
-files_stay_intact() {
-	files=/sys/kernel/debug/zsx/zsx_consumer
-	n=0
-	load zsx_consumer || return
-	while [ "$(value pages_migrated "$files/stats")" = 0 ] && [ $((n += 1)) -le 20 ]; do
-		cat "$program" >"$consumer/store" && echo "half-random $n" >"$consumer/free" || return
-		echo 1 >/proc/sys/vm/compact_memory
+store_files() {
+	n=$((n + 1))
+	cat "$program" >"$consumer/store" && echo "half-random $n" >"$consumer/free" &&
 		echo 2 >/proc/sys/vm/drop_caches
-	done
-	echo 1 >"$consumer/verify" && same "$(cat "$files/check")" ok check &&
+}
+
+files_stay_intact() {
+	files=/sys/kernel/debug/zsx/zsx_consumer n=0
+	load zsx_consumer && until_migrated zsx_consumer store_files &&
+		echo 1 >"$consumer/verify" && same "$(cat "$files/check")" ok check &&
 		same "$(report mismatches)" 0 mismatches && [ "$(report verified_by_sg)" -gt 0 ] &&
-		[ "$(value pages_migrated "$files/stats")" -gt 0 ] && rmmod zsx_consumer
+		rmmod zsx_consumer
 }
 
 # Of all zones; not exact until CPUs have been asked. Others may have some.
