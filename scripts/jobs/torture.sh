@@ -108,24 +108,6 @@ read_debugfs() {
 	usleep 200000
 }
 
-# Quarters of the area for contiguous memory, until all of it is taken or some page
-# in it can't be moved just now.
-contiguous_memory() {
-	first_line "$cma/count"
-	quarter=$((got / 4)) taken=0
-	for _ in 1 2 3 4; do
-		if echo $quarter >"$cma/alloc"; then
-			add cma_allocated 1
-			taken=$((taken + quarter))
-		else
-			add cma_refused 1
-		fi 2>/dev/null
-	done
-	usleep 20000
-	echo $taken >"$cma/free"
-	usleep 200000
-}
-
 # Far more huge pages than there is memory for; they compact it all for them.
 huge_pages() {
 	file=/proc/sys/vm/nr_hugepages
@@ -149,6 +131,16 @@ fill() {
 	free_mb
 	while [ "$free_mb" -ge "$1" ] && [ $((n += 1)) -le 100 ]; do
 		dd if=/dev/zero of=/pressure/$n bs=1M count=16 2>/dev/null
+		free_mb
+	done
+}
+
+# unfill MB: after fill, give back until so much is free.
+unfill() {
+	free_mb
+	while [ "$free_mb" -lt "$1" ] && [ "$n" -gt 0 ]; do
+		rm -f "/pressure/$n"
+		n=$((n - 1))
 		free_mb
 	done
 }
@@ -186,10 +178,40 @@ offline_blocks() {
 	rm -f /pressure/*
 }
 
+# Quarters of the area, until all is taken or a page in it can't be moved just now.
+take_contiguous() {
+	first_line "$cma/count"
+	quarter=$((got / 4)) taken=0
+	for _ in 1 2 3 4; do
+		if echo $quarter >"$cma/alloc"; then
+			add cma_allocated 1
+			taken=$((taken + quarter))
+		else
+			add cma_refused 1
+		fi 2>/dev/null
+	done
+	usleep 20000
+	echo $taken >"$cma/free"
+}
+
+# Pages get into the area when memory is short elsewhere; out of it they can go when
+# there is room again.
+contiguous_memory() {
+	[ -n "$cma" ] || return
+	fill 100
+	sleep 1
+	unfill 250
+	for _ in 1 2 3 4 5; do
+		take_contiguous
+		usleep 100000
+	done
+	rm -f /pressure/*
+}
+
 # One after the other: together they would ask for the OOM killer. Later rounds are cut
 # short by the end.
 hog() {
-	for what in huge_pages pressure process_memory offline_blocks; do
+	for what in huge_pages pressure process_memory offline_blocks contiguous_memory; do
 		[ ! -e $stop ] || [ "$(number hog)" = 0 ] || return
 		$what
 	done
@@ -454,7 +476,7 @@ if [ -n "$cma" ]; then
 	cma_frames=$cma_frames,$got
 fi
 
-loops="drop_caches read_debugfs hog${cma:+ contiguous_memory}"
+loops="drop_caches read_debugfs hog"
 [ ! -e /proc/sys/vm/compact_memory ] || loops="$loops compact_memory"
 
 # Whether the kernel can migrate pages, and, from Linux 6.17 on, has one owner of
