@@ -102,7 +102,7 @@ static bool find_object(struct zsx_class *class, unsigned long handle,
 
 	/* Another class's zspage may be just being built: pairs with zsx_zspage_alloc(). */
 	if (!zspage || smp_load_acquire(&zspage->class) != class ||
-	    zspage->group == ZSX_NOT_LINKED || !zsx_slots_test(zspage->inuse, i))
+	    zspage->group == ZSX_NOT_LINKED || !zsx_slots_test(&zspage->inuse, i))
 		return false;
 	if ((ZSX_DEBUG || !ZSX_LAYOUT.class_bits) &&
 	    zsx_zspage_handles(class->geo, zspage)[i] != handle)

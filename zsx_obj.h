@@ -153,27 +153,36 @@ zsx_slots_and(struct zsx_slots a, struct zsx_slots b)
 }
 
 static __always_inline struct zsx_slots
+zsx_slots_or(struct zsx_slots a, struct zsx_slots b)
+{
+	return (struct zsx_slots) { { a.w[0] | b.w[0], a.w[1] | b.w[1] } };
+}
+
+static __always_inline struct zsx_slots
 zsx_slots_without(struct zsx_slots a, struct zsx_slots b)
 {
 	return (struct zsx_slots) { { a.w[0] & ~b.w[0], a.w[1] & ~b.w[1] } };
 }
 
-/* The slots first..last, both included. */
+/*
+ * The slots first..last, both included. No branch: which word a slot is in is as good as
+ * random, and a branch on it would be mispredicted.
+ */
 static __always_inline struct zsx_slots
 zsx_slots_range(unsigned int first, unsigned int last)
 {
-	struct zsx_slots s;
+	u64 from = ~0ULL << (first % 64), upper_first = -(u64)(first / 64);
+	u64 to = ~0ULL >> (63 - last % 64), upper_last = -(u64)(last / 64);
 
-	s.w[0] = first < 64 ? ~0ULL << first : 0;
-	s.w[1] = first < 64 ? ~0ULL : ~0ULL << (first - 64);
-	s.w[0] &= last < 63 ? ~0ULL >> (63 - last) : ~0ULL;
-	s.w[1] &= last < 64 ? 0 : ~0ULL >> (127 - last);
-	return s;
+	return (struct zsx_slots) { {
+		from & ~upper_first & (to | upper_last),
+		(from | ~upper_first) & to & upper_last,
+	} };
 }
 
-static __always_inline bool zsx_slots_test(struct zsx_slots s, unsigned int i)
+static __always_inline bool zsx_slots_test(const struct zsx_slots *s, unsigned int i)
 {
-	return s.w[i / 64] >> (i % 64) & 1;
+	return s->w[i / 64] >> (i % 64) & 1;
 }
 
 static __always_inline void zsx_slots_set(struct zsx_slots *s, unsigned int i)
@@ -189,7 +198,9 @@ static __always_inline void zsx_slots_clear(struct zsx_slots *s, unsigned int i)
 /* The lowest slot of a set that is not empty. */
 static __always_inline unsigned int zsx_slots_first(struct zsx_slots s)
 {
-	return s.w[0] ? __ffs64(s.w[0]) : 64 + __ffs64(s.w[1]);
+	bool upper = !s.w[0];
+
+	return 64 * upper + __ffs64(upper ? s.w[1] : s.w[0]);
 }
 
 /* The highest slot of a set that is not empty. */

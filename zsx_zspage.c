@@ -199,13 +199,20 @@ static struct zsx_slots present_slots(const struct zsx_geometry *geo,
 	return present;
 }
 
-/* Anew each time, not patched: right whatever came and went. */
-static void update_present(struct zsx_class *class, struct zsx_zspage *zspage)
-	__must_hold(&class->lock)
+/*
+ * The slots that page @i decides about: those on it that lack no other page. No object
+ * touches more than two, so none but the next pages on either side matter.
+ */
+static struct zsx_slots slots_by_page(const struct zsx_geometry *geo,
+				      const struct zsx_zspage *zspage, unsigned int i)
 {
-	class->capacity -= zsx_slots_count(zspage->present);
-	zspage->present = present_slots(class->geo, zspage);
-	class->capacity += zsx_slots_count(zspage->present);
+	struct zsx_slots slots = zsx_slots_on_page(geo, i);
+
+	if (i && !zsx_zspage_page(zspage, i - 1))
+		slots = zsx_slots_without(slots, zsx_slots_on_page(geo, i - 1));
+	if (i + 1 < geo->nr_pages && !zsx_zspage_page(zspage, i + 1))
+		slots = zsx_slots_without(slots, zsx_slots_on_page(geo, i + 1));
+	return slots;
 }
 
 /* The lowest place without a page; nr_pages if there is none. */
@@ -233,6 +240,7 @@ void zsx_zspage_install(struct zsx_class *class, struct zsx_zspage *zspage,
 			struct page *page)
 {
 	unsigned int i = zsx_zspage_lowest_absent(class->geo, zspage);
+	struct zsx_slots came = slots_by_page(class->geo, zspage, i);
 
 	lockdep_assert_held(&class->lock);
 
@@ -244,7 +252,8 @@ void zsx_zspage_install(struct zsx_class *class, struct zsx_zspage *zspage,
 	WRITE_ONCE(zspage->pages[i], page);
 	class->pages_brought++;
 	atomic_long_inc(&class->pool->nr_pages);
-	update_present(class, zspage);
+	zspage->present = zsx_slots_or(zspage->present, came);
+	class->capacity += zsx_slots_count(came);
 }
 EXPORT_SYMBOL_IF_KUNIT(zsx_zspage_install);
 
@@ -252,6 +261,7 @@ static struct page *take_out(struct zsx_class *class, struct zsx_zspage *zspage,
 			     unsigned int i)
 	__must_hold(&class->lock)
 {
+	struct zsx_slots gone = slots_by_page(class->geo, zspage, i);
 	struct page *page = zspage->pages[i];
 
 	/*
@@ -262,6 +272,8 @@ static struct page *take_out(struct zsx_class *class, struct zsx_zspage *zspage,
 	WRITE_ONCE(zspage->pages[i], NULL);
 	class->pages_given_back++;
 	atomic_long_dec(&class->pool->nr_pages);
+	zspage->present = zsx_slots_without(zspage->present, gone);
+	class->capacity -= zsx_slots_count(gone);
 	return page;
 }
 
@@ -284,7 +296,7 @@ static void unlink_zspage(struct zsx_class *class, struct zsx_zspage *zspage)
 
 	if (group == ZSX_NOT_LINKED)
 		return;
-	list_del(&zspage->list);
+	__list_del_entry(&zspage->list);
 	class->nr_zspages[group]--;
 	if (group < ZSX_NR_RATIOS && !class->nr_zspages[group])
 		class->nonempty &= ~(1U << group);
@@ -413,15 +425,15 @@ void zsx_settle(struct zsx_class *class, struct zsx_zspage *zspage,
 		struct zsx_slots users = zsx_slots_and(zspage->inuse,
 						       zsx_slots_on_page(geo, i));
 
-		if (!zsx_zspage_page(zspage, i) || !zsx_slots_empty(users) ||
+		/* The set first: most often it decides, and pages[] is a cold line. */
+		if (!zsx_slots_empty(users) || !zsx_zspage_page(zspage, i) ||
 		    zspage->isolated >> i & 1)
 			continue;
 		loose->pages[loose->nr_pages++] = take_out(class, zspage, i);
 		lost_page = true;
 	}
-	if (lost_page)
-		update_present(class, zspage);
-	if (zspage->nr_inuse || zspage->isolated) {
+	/* Not nr_inuse: it would be read together with @isolated, and it was just written. */
+	if (!zsx_slots_empty(zspage->inuse) || zspage->isolated) {
 		regroup(class, zspage, lost_page);
 	} else {
 		unlink_zspage(class, zspage);
@@ -453,7 +465,7 @@ void zsx_zspage_put(struct zsx_class *class, struct zsx_zspage *zspage,
 }
 EXPORT_SYMBOL_IF_KUNIT(zsx_zspage_put);
 
-/* Outside class->lock. */
+/* Outside class->lock, if there is something. */
 void zsx_loose_free(struct zsx_loose *loose)
 {
 	unsigned int i;
@@ -519,7 +531,7 @@ static const char *check_handles(const struct zsx_geometry *geo,
 	for (i = 0; i < geo->nr_objects; i++) {
 		unsigned long handle = zsx_zspage_handles(geo, zspage)[i];
 
-		if (zsx_slots_test(zspage->inuse, i) &&
+		if (zsx_slots_test(&zspage->inuse, i) &&
 		    zsx_location_read(zsx_handle_of(handle)).v !=
 		    location(geo, zspage, i).v)
 			return "I5: an object whose handle names another place";

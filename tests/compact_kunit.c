@@ -923,7 +923,7 @@ static struct obj *find_copied(struct fixture *f, struct zsx_zspage *to,
 	unsigned int i;
 
 	for (i = 0; i < to->class->geo->nr_objects; i++) {
-		if (!zsx_slots_test(to->inuse, i))
+		if (!zsx_slots_test(&to->inuse, i))
 			continue;
 		o = obj_of(f, zsx_zspage_handles(to->class->geo, to)[i]);
 		if (!o || (zspage_of(o) == to && slot_of(o) == i))

@@ -177,9 +177,9 @@ static const char *compare_zspage(struct fixture *f, struct model *m,
 	if (zspage->group != r->group)
 		return "the zspage's group";
 	for (i = 0; i < ZSX_MAX_OBJECTS; i++) {
-		if (zsx_slots_test(zspage->inuse, i) != m->inuse[i])
+		if (zsx_slots_test(&zspage->inuse, i) != m->inuse[i])
 			return "a slot in use or not";
-		if (zsx_slots_test(zspage->present, i) != r->present[i])
+		if (zsx_slots_test(&zspage->present, i) != r->present[i])
 			return "a slot present or not";
 		if (m->inuse[i] && zsx_zspage_handles(geo, zspage)[i] != handle_for(f, m, i))
 			return "a back pointer";

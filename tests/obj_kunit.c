@@ -327,7 +327,7 @@ static void slots_test_tells_members(struct kunit *test)
 		struct zsx_slots slots = packed(&set);
 
 		for (i = 0; i < ZSX_MAX_OBJECTS; i++)
-			KUNIT_ASSERT_EQ_MSG(test, zsx_slots_test(slots, i), set.has[i],
+			KUNIT_ASSERT_EQ_MSG(test, zsx_slots_test(&slots, i), set.has[i],
 					    "slot %u of set %u", i, nr);
 	}
 }
@@ -537,7 +537,7 @@ static void slots_on_page_are_those_that_touch_it(struct kunit *test)
 				bool touches = i < geo->nr_objects && off < end &&
 					       off + geo->size > begin;
 
-				KUNIT_ASSERT_EQ_MSG(test, zsx_slots_test(slots, i), touches,
+				KUNIT_ASSERT_EQ_MSG(test, zsx_slots_test(&slots, i), touches,
 						    "page %u, object %u of %u bytes",
 						    page, i, geo->size);
 			}
