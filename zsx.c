@@ -59,10 +59,9 @@ EXPORT_SYMBOL_IF_KUNIT(zsx_at_race_point);
 /* === Finding an object =================================================== */
 
 /*
- * The class that a location read without class->lock speaks of; NULL if it is
- * none of @pool's. Where the class is in the word it is exact, as an object
- * never changes its class. Else it is a guess, from a descriptor that may live
- * another life already. RCU keeps it a descriptor.
+ * The class that a location read without class->lock speaks of, where the word has no
+ * class: a guess, from a descriptor that may live another life already. NULL if it is
+ * none of @pool's.
  */
 static struct zsx_class *guess_class(struct zsx_pool *pool, zsx_location_t loc)
 {
@@ -71,28 +70,29 @@ static struct zsx_class *guess_class(struct zsx_pool *pool, zsx_location_t loc)
 
 	if (!zspage)
 		return NULL;
-	if (ZSX_LAYOUT.class_bits)
-		class = pool->classes + zsx_location_class(ZSX_LAYOUT, loc);
-	else
-		class = READ_ONCE(zspage->class); /* Pairs with zsx_zspage_alloc(). */
+	class = READ_ONCE(zspage->class); /* Pairs with zsx_zspage_alloc(). */
 	return zsx_is_class_of(pool, class) ? class : NULL;
 }
 
-/* An object, found under the lock of its class. */
-struct found {
-	struct zsx_class *class;
-	struct zsx_zspage *zspage;
-	unsigned int index;
-};
+/*
+ * The class of a zspage that may be another class's, and just being built: what
+ * zsx_zspage_alloc() has set is seen with it. Not where the word has the class: there an
+ * object's zspage is of the class whose lock is held.
+ */
+static struct zsx_class *class_of(const struct zsx_zspage *zspage)
+{
+	return ZSX_LAYOUT.class_bits ? READ_ONCE(zspage->class) :
+				       smp_load_acquire(&zspage->class);
+}
 
 /*
- * Whether the word is the location of @handle's object, of @class. Whatever the
- * word is, this is safe to ask under a class->lock of a pool in use. The back
- * pointer is a cold line: it is looked at where the class was a guess, and in debug
+ * The zspage of @handle's object, if the word is its location, of @class; else NULL.
+ * Whatever the word is, this is safe to ask under a class->lock of a pool in use. The
+ * back pointer is a cold line: it is looked at where the class was a guess, and in debug
  * kernels.
  */
-static bool find_object(struct zsx_class *class, unsigned long handle,
-			zsx_location_t loc, struct found *found)
+static struct zsx_zspage *find_object(struct zsx_class *class, unsigned long handle,
+				      zsx_location_t loc)
 	__must_hold(&class->lock)
 {
 	struct zsx_zspage *zspage = zsx_zspage_of(loc);
@@ -100,108 +100,80 @@ static bool find_object(struct zsx_class *class, unsigned long handle,
 
 	lockdep_assert_held(&class->lock);
 
-	/* Another class's zspage may be just being built: pairs with zsx_zspage_alloc(). */
-	if (!zspage || smp_load_acquire(&zspage->class) != class ||
-	    zspage->group == ZSX_NOT_LINKED || !zsx_slots_test(&zspage->inuse, i))
-		return false;
+	if (unlikely(!zspage || class_of(zspage) != class ||
+		     zspage->group == ZSX_NOT_LINKED || !zsx_slots_test(&zspage->inuse, i)))
+		return NULL;
 	if ((ZSX_DEBUG || !ZSX_LAYOUT.class_bits) &&
 	    zsx_zspage_handles(class->geo, zspage)[i] != handle)
-		return false;
-	*found = (struct found) { class, zspage, i };
-	return true;
+		return NULL;
+	return zspage;
 }
 
 /*
- * Find an object and take the lock of its class. Under the right lock the
- * location is stable. If something doesn't fit, the word is read again: as long
- * as it changes there is something to find. A word that neither changes nor fits
- * is no object's.
- *
- * Return: false if @handle is not an object's of @pool; no lock is held then.
+ * Find an object and take the lock of its class, by the class in the word: that can't
+ * change, so one look behind the lock decides.
  */
-static bool lock_object(struct zsx_pool *pool, unsigned long handle,
-			struct found *found)
+static struct zsx_zspage *lock_by_word(struct zsx_pool *pool, unsigned long handle,
+				       zsx_location_t *loc)
 {
 	struct zsx_handle *h = zsx_handle_of(handle);
-	zsx_location_t guess, loc = zsx_location_read_acquire(h);
-	bool ok = false;
+	unsigned int i = zsx_location_class(ZSX_LAYOUT, zsx_location_read(h));
+	struct zsx_class *class = &pool->classes[i];
+	struct zsx_zspage *zspage;
+
+	if (unlikely(i >= pool->nr_classes))
+		return NULL;
+	zsx_race_point(ZSX_POINT_LOOKED, NULL);
+	spin_lock(&class->lock);
+	*loc = zsx_location_read(h);
+	zspage = find_object(class, handle, *loc);
+	if (unlikely(!zspage))
+		spin_unlock(&class->lock);
+	return zspage;
+}
+
+/*
+ * The same by the class in the descriptor, where the word has none. Under the right
+ * lock the location is stable. If something doesn't fit, the word is read again: as
+ * long as it changes there is something to find. A word that neither changes nor fits
+ * is no object's. RCU keeps the descriptor one.
+ */
+static struct zsx_zspage *lock_by_descriptor(struct zsx_pool *pool, unsigned long handle,
+					     zsx_location_t *loc)
+{
+	struct zsx_handle *h = zsx_handle_of(handle);
+	struct zsx_zspage *zspage = NULL;
+	zsx_location_t guess;
 
 	rcu_read_lock();
+	*loc = zsx_location_read(h);
 	do {
-		struct zsx_class *class = guess_class(pool, loc);
+		struct zsx_class *class = guess_class(pool, *loc);
 
-		guess = loc;
+		guess = *loc;
 		zsx_race_point(ZSX_POINT_LOOKED, NULL);
 		if (class)
 			spin_lock(&class->lock);
-		loc = zsx_location_read_acquire(h);
+		*loc = zsx_location_read(h);
 		if (class) {
-			ok = find_object(class, handle, loc, found);
-			if (!ok)
+			zspage = find_object(class, handle, *loc);
+			if (!zspage)
 				spin_unlock(&class->lock);
 		}
-	} while (!ok && loc.v != guess.v);
+	} while (!zspage && loc->v != guess.v);
 	rcu_read_unlock();
-	return ok;
+	return zspage;
 }
 
-/**
- * zsx_pin_object() - keep an object where it is, to look at its bytes
- * @pool: the pool it is in
- * @handle: its handle
- * @location: where it is
- *
- * The location is read again behind the pin: unchanged, it names the zspage that
- * holds the object now, and that nothing moves in until zsx_unpin(). Changed, or
- * a mover at work: look again. A mover is done within a few pages of copying, and
- * doesn't sleep.
- *
- * Return: The zspage; NULL, with one warning, if @handle is not an object's of
- * @pool, where that is recognised.
+/*
+ * Return: The object's zspage, with the lock of its class held, and @loc; NULL, and no
+ * lock, if @handle is not an object's of @pool.
  */
-struct zsx_zspage *zsx_pin_object(struct zsx_pool *pool, unsigned long handle,
-				  zsx_location_t *location)
+static struct zsx_zspage *lock_object(struct zsx_pool *pool, unsigned long handle,
+				      zsx_location_t *loc)
 {
-	struct zsx_handle *h = zsx_handle_of(handle);
-	struct zsx_zspage *zspage;
-	zsx_location_t loc;
-	bool retried = false;
-
-	/* A reader that interrupted a mover would wait for ever. */
-	if (ZSX_DEBUG)
-		WARN_ON_ONCE(!in_task());
-	if (WARN_ONCE(IS_ERR_OR_NULL(h), "zsx: access by no handle\n"))
-		return NULL;
-
-	rcu_read_lock();
-	for (;;) {
-		loc = zsx_location_read_acquire(h);
-		zspage = zsx_zspage_of(loc);
-		if (unlikely(!zspage))
-			break;
-		if (likely(zsx_try_pin(zspage))) {
-			zsx_race_point(ZSX_POINT_READER_PINNED, zspage);
-			if (likely(zsx_location_read_acquire(h).v == loc.v))
-				break;
-			zsx_unpin(zspage);
-		}
-		retried = true;
-		zsx_race_point(ZSX_POINT_READER_RETRIES, zspage);
-		cpu_relax();
-	}
-	/* A foreign zspage may end as soon as it is let go: that is inside RCU. */
-	if (zspage && unlikely(!zsx_is_class_of(pool, zspage->class) ||
-			       zspage->class != guess_class(pool, loc))) {
-		zsx_unpin(zspage);
-		zspage = NULL;
-	}
-	rcu_read_unlock();
-
-	if (unlikely(retried))
-		atomic_long_inc(&pool->pins_retried);
-	WARN_ONCE(!zspage, "zsx: access to an object that was freed or is another pool's\n");
-	*location = loc;
-	return zspage;
+	return ZSX_LAYOUT.class_bits ? lock_by_word(pool, handle, loc) :
+				       lock_by_descriptor(pool, handle, loc);
 }
 
 /* === malloc and free ===================================================== */
@@ -247,11 +219,18 @@ static bool fill_stock(struct zsx_class *class, struct stock *stock,
 	return stock->page && (stock->zspage || !want_zspage);
 }
 
+/* Without the lock: a hint. Pairs with link_zspage() and unlink_zspage(). */
+static bool may_have_room(const struct zsx_class *class)
+{
+	return READ_ONCE(class->nonempty);
+}
+
 /*
  * Take the lock and find or make room. What is needed is got with the lock
  * dropped, and others may be faster meanwhile: but the stock only grows, and a
  * page with a zspage is always enough, so there are at most two allocations and
- * three lock sections.
+ * three lock sections. Where there seems to be no room, a page is got first: that
+ * saves a section.
  *
  * Return: A zspage with a free present slot; NULL if memory is short and no slot
  * came free meanwhile. class->lock is held either way.
@@ -263,6 +242,9 @@ static struct zsx_zspage *lock_room(struct zsx_class *class, struct stock *stock
 	struct zsx_zspage *zspage;
 	bool has_memory = true;
 
+	if (!may_have_room(class))
+		has_memory = fill_stock(class, stock,
+					list_empty(&class->groups[ZSX_GROWABLE]), gfp, nid);
 	spin_lock(&class->lock);
 	while (!(zspage = make_room(class, stock)) && has_memory) {
 		bool want_zspage = !zsx_class_first_growable(class);
@@ -293,17 +275,19 @@ unsigned long zsx_malloc(struct zsx_pool *pool, size_t size, gfp_t gfp, int nid)
 	class = class_for(pool, size);
 	zspage = lock_room(class, &stock, gfp, nid);
 	if (zspage) {
-		zsx_location_publish(class, h, zsx_zspage_take(class, zspage,
-							       (unsigned long)h));
+		zsx_location_set(class, h,
+				 zsx_zspage_take(class, zspage, (unsigned long)h));
 		class->mallocs++;
 		class->bytes_asked += size;
 	}
 	spin_unlock(&class->lock);
 
 	/* What others made needless goes back: it was never in a zspage. */
-	zsx_page_free(stock.page);
-	zsx_zspage_free(stock.zspage);
-	if (!zspage) {
+	if (unlikely(stock.page))
+		zsx_page_free(stock.page);
+	if (unlikely(stock.zspage))
+		zsx_zspage_free(stock.zspage);
+	if (unlikely(!zspage)) {
 		handle_free(h);
 		return (unsigned long)-ENOMEM;
 	}
@@ -322,25 +306,30 @@ void zsx_free(struct zsx_pool *pool, unsigned long handle)
 {
 	/* A hardened kernel would else zero all of it at each free. */
 	struct zsx_loose loose __uninitialized;
-	struct found found;
+	struct zsx_zspage *zspage;
+	struct zsx_class *class;
+	zsx_location_t loc;
 
 	if (IS_ERR_OR_NULL((void *)handle))
 		return;
-	if (!lock_object(pool, handle, &found)) {
+	zspage = lock_object(pool, handle, &loc);
+	if (unlikely(!zspage)) {
 		WARN_ONCE(1, "zsx: pool %s: free of an object that was freed or is another pool's\n",
 			  pool->name);
 		return;
 	}
 
 	/* So that a second free of it is recognised, if the slab leaves it be. */
-	zsx_location_publish(found.class, zsx_handle_of(handle), (zsx_location_t) {});
+	class = zspage->class;
+	zsx_location_set(class, zsx_handle_of(handle), (zsx_location_t) {});
 	loose.dead = NULL;
 	loose.nr_pages = 0;
-	zsx_zspage_put(found.class, found.zspage, found.index, &loose);
-	found.class->frees++;
-	spin_unlock(&found.class->lock);
+	zsx_zspage_put(class, zspage, zsx_location_index(ZSX_LAYOUT, loc), &loose);
+	class->frees++;
+	spin_unlock(&class->lock);
 
-	zsx_loose_free(&loose);
+	if (loose.nr_pages || loose.dead)
+		zsx_loose_free(&loose);
 	handle_free(zsx_handle_of(handle));
 }
 EXPORT_SYMBOL_GPL(zsx_free);

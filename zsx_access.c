@@ -14,6 +14,8 @@
 
 #include "zsx_internal.h"
 
+/* === Pinning ============================================================= */
+
 /* A pinned object. */
 struct access {
 	struct zsx_zspage *zspage;
@@ -34,13 +36,102 @@ static struct access access_of(struct zsx_zspage *zspage, zsx_location_t loc)
 	};
 }
 
-/* zspage is NULL, after a warning, if there is no such object. */
-static struct access access_begin(struct zsx_pool *pool, unsigned long handle)
+/*
+ * One look for the zspage of @h's object. The location is read again behind the pin:
+ * unchanged, it names the zspage that holds the object now, and that nothing moves in
+ * until zsx_unpin().
+ *
+ * Return: The zspage, pinned; NULL if there is no object, or one that was moved or is
+ * being moved just now. In RCU: else a stale location might name no descriptor.
+ */
+static __always_inline struct zsx_zspage *pin_once(struct zsx_handle *h, zsx_location_t *loc)
 {
-	zsx_location_t loc;
-	struct zsx_zspage *zspage = zsx_pin_object(pool, handle, &loc);
+	struct zsx_zspage *zspage;
 
-	return zspage ? access_of(zspage, loc) : (struct access) {};
+	*loc = zsx_location_read(h);
+	zspage = zsx_zspage_of(*loc);
+	if (unlikely(!zspage || !zsx_try_pin(zspage)))
+		return NULL;
+	zsx_race_point(ZSX_POINT_READER_PINNED, zspage);
+	/* With acquire, as the object may have been moved away and back meanwhile. */
+	if (likely(zsx_location_read_acquire(h).v == loc->v))
+		return zspage;
+	zsx_unpin(zspage);
+	return NULL;
+}
+
+/* A mover is done within a few pages of copying, and doesn't sleep: look again until then. */
+static noinline struct zsx_zspage *pin_again(struct zsx_pool *pool, struct zsx_handle *h,
+					     zsx_location_t *loc)
+{
+	struct zsx_zspage *zspage = NULL;
+	bool retried = false;
+
+	while (!zspage && zsx_zspage_of(*loc)) {
+		retried = true;
+		zsx_race_point(ZSX_POINT_READER_RETRIES, zsx_zspage_of(*loc));
+		cpu_relax();
+		zspage = pin_once(h, loc);
+	}
+	if (retried)
+		atomic_long_inc(&pool->pins_retried);
+	return zspage;
+}
+
+/* Whether a pinned zspage is @pool's, and of the class that the location speaks of. */
+static bool is_of_pool(const struct zsx_pool *pool, const struct zsx_zspage *zspage,
+		       zsx_location_t loc)
+{
+	if (ZSX_LAYOUT.class_bits)
+		return zspage->class == &pool->classes[zsx_location_class(ZSX_LAYOUT, loc)];
+	return zsx_is_class_of(pool, zspage->class);
+}
+
+/* Not inlined, or each caller would warn once: 7.3 on x86-64 counts copies of a WARN. */
+static noinline struct access refuse_handle(void)
+{
+	WARN_ONCE(1, "zsx: access by no handle\n");
+	return (struct access) {};
+}
+
+static noinline struct access refuse_object(void)
+{
+	WARN_ONCE(1, "zsx: access to an object that was freed or is another pool's\n");
+	return (struct access) {};
+}
+
+/*
+ * Keep an object where it is, to look at its bytes.
+ *
+ * Return: What was found. zspage is NULL, with one warning, if @handle is not an
+ * object's of @pool, where that is recognised.
+ */
+static __always_inline struct access access_begin(struct zsx_pool *pool, unsigned long handle)
+{
+	struct zsx_handle *h = zsx_handle_of(handle);
+	struct zsx_zspage *zspage;
+	zsx_location_t loc;
+
+	/* A reader that interrupted a mover would wait for ever. */
+	if (ZSX_DEBUG)
+		WARN_ON_ONCE(!in_task());
+	if (IS_ERR_OR_NULL(h))
+		return refuse_handle();
+
+	/* RCU waits for this kind as well, and it is two instructions. */
+	rcu_read_lock_sched();
+	zspage = pin_once(h, &loc);
+	if (unlikely(!zspage))
+		zspage = pin_again(pool, h, &loc);
+	/* A foreign zspage may end as soon as it is let go: that is inside RCU. */
+	if (zspage && unlikely(!is_of_pool(pool, zspage, loc))) {
+		zsx_unpin(zspage);
+		zspage = NULL;
+	}
+	rcu_read_unlock_sched();
+	if (unlikely(!zspage))
+		return refuse_object();
+	return access_of(zspage, loc);
 }
 
 static void access_end(const struct access *access)
@@ -57,25 +148,25 @@ static struct access access_begun(struct zsx_pool *pool, unsigned long handle)
 	zsx_location_t loc = zsx_location_read(zsx_handle_of(handle));
 	struct zsx_zspage *zspage = zsx_zspage_of(loc);
 
-	if (unlikely(!zspage || !zsx_is_class_of(pool, zspage->class)))
+	if (unlikely(!zspage || !is_of_pool(pool, zspage, loc)))
 		return (struct access) {};
 	return access_of(zspage, loc);
 }
 
-/* Not inlined, or it would warn once a caller: 7.3 on x86-64 counts copies of a WARN. */
-static noinline void warn_too_long(const struct access *access, size_t len)
+/* === Spans =============================================================== */
+
+static noinline void warn_too_long(const struct zsx_zspage *zspage, size_t len)
 {
 	WARN_ONCE(1, "zsx: pool %s: access to %zu bytes of an object of a class of %u\n",
-		  access->zspage->class->pool->name, len, access->geo->size);
+		  zspage->class->pool->name, len, zspage->class->geo->size);
 }
 
 static bool too_long(const struct access *access, size_t len)
 {
-	bool bad = len > access->geo->size;
-
-	if (unlikely(bad))
-		warn_too_long(access, len);
-	return bad;
+	if (likely(len <= access->geo->size))
+		return false;
+	warn_too_long(access->zspage, len);
+	return true;
 }
 
 static struct zsx_span span_of(const struct access *access, size_t len)
@@ -88,24 +179,21 @@ static struct page *page_of(const struct access *access, unsigned int i)
 	return access->zspage->pages[i];
 }
 
-static void copy_from_span(void *to, const struct access *access,
-			   const struct zsx_span *span)
+/* Values, and not inlined: no caller needs memory for what it keeps in registers. */
+static noinline void copy_from_span(void *to, struct page *const *pages,
+				    struct zsx_span span)
 {
-	memcpy_from_page(to, page_of(access, span->page), span->offset,
-			 span->len[0]);
-	if (span->len[1])
-		memcpy_from_page(to + span->len[0],
-				 page_of(access, span->page + 1), 0, span->len[1]);
+	memcpy_from_page(to, pages[0], span.offset, span.len[0]);
+	if (span.len[1])
+		memcpy_from_page(to + span.len[0], pages[1], 0, span.len[1]);
 }
 
-static void copy_to_span(const struct access *access,
-			 const struct zsx_span *span, const void *from)
+static noinline void copy_to_span(struct page *const *pages, struct zsx_span span,
+				  const void *from)
 {
-	memcpy_to_page(page_of(access, span->page), span->offset, from,
-		       span->len[0]);
-	if (span->len[1])
-		memcpy_to_page(page_of(access, span->page + 1), 0,
-			       from + span->len[0], span->len[1]);
+	memcpy_to_page(pages[0], span.offset, from, span.len[0]);
+	if (span.len[1])
+		memcpy_to_page(pages[1], 0, from + span.len[0], span.len[1]);
 }
 
 /* === Reading and writing ================================================= */
@@ -125,7 +213,7 @@ void *zsx_obj_read_begin(struct zsx_pool *pool, unsigned long handle,
 	span = span_of(&access, mem_len);
 	if (!span.len[1])
 		return kmap_local_page(page_of(&access, span.page)) + span.offset;
-	copy_from_span(local_copy, &access, &span);
+	copy_from_span(local_copy, &access.zspage->pages[span.page], span);
 	return local_copy;
 }
 EXPORT_SYMBOL_GPL(zsx_obj_read_begin);
@@ -188,7 +276,7 @@ int zsx_obj_write(struct zsx_pool *pool, unsigned long handle,
 		err = -EINVAL;
 	} else {
 		span = span_of(&access, mem_len);
-		copy_to_span(&access, &span, handle_mem);
+		copy_to_span(&access.zspage->pages[span.page], span, handle_mem);
 	}
 	access_end(&access);
 	return err;
@@ -261,7 +349,7 @@ void *zsx_map_object(struct zsx_pool *pool, unsigned long handle,
 	} else {
 		area->mem = area->buffer;
 		if (mode != ZSX_MAP_WO)
-			copy_from_span(area->mem, &access, &span);
+			copy_from_span(area->mem, &access.zspage->pages[span.page], span);
 	}
 	return area->mem;
 }
@@ -281,7 +369,7 @@ void zsx_unmap_object(struct zsx_pool *pool, unsigned long handle)
 	if (!span.len[1])
 		kunmap_local(area->mem);
 	else if (area->mode != ZSX_MAP_RO)
-		copy_to_span(&access, &span, area->mem);
+		copy_to_span(&access.zspage->pages[span.page], span, area->mem);
 	local_unlock(&map_area.lock);
 	access_end(&access);
 }

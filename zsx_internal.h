@@ -170,7 +170,8 @@ static_assert(ZSX_NOT_LINKED <= 255 && ZSX_MAX_OBJECTS <= 255, "fields are u8");
  * struct zsx_class - one size class of a pool
  * @lock: guards all below and the class's zspages. Alone on its line: who waits
  *	for it must not slow down who holds it.
- * @nonempty: bit g set: @groups[g] has a zspage; for g < ZSX_NR_RATIOS. lock.
+ * @nonempty: bit g set: @groups[g] has a zspage; for g < ZSX_NR_RATIOS. lock; malloc
+ *	looks at it before.
  * @pool: constant
  * @geo: constant
  * @mallocs: objects ever stored. lock, like all that follow.
@@ -262,9 +263,18 @@ struct zsx_pool {
 };
 
 /*
- * In the section of the lock that takes the slot or gives it up (I5). Pairs with
- * zsx_location_read_acquire().
+ * In the section of the lock that takes the slot or gives it up (I5). Without order: who
+ * is given the handle is given it later, and what the object holds is not there yet.
  */
+static inline void zsx_location_set(struct zsx_class *class, struct zsx_handle *h,
+				    zsx_location_t loc)
+	__must_hold(&class->lock)
+{
+	lockdep_assert_held(&class->lock);
+	atomic64_set(&h->location, loc.v);
+}
+
+/* The same for an object that was moved. Pairs with zsx_location_read_acquire(). */
 static inline void zsx_location_publish(struct zsx_class *class, struct zsx_handle *h,
 					zsx_location_t loc)
 	__must_hold(&class->lock)
@@ -302,6 +312,8 @@ static inline unsigned long *zsx_zspage_handles(const struct zsx_geometry *geo,
 /* The highest frame of all descriptors ever: a bound for words read unlocked. */
 extern atomic_long_t zsx_highest_frame;
 
+bool zsx_frame_is_new(u64 frame);
+
 /*
  * The descriptor that a location names. NULL if there can't be one: the object
  * was freed, or the word is no location (SLUB keeps its free pointer in a freed
@@ -312,11 +324,8 @@ static inline struct zsx_zspage *zsx_zspage_of(zsx_location_t loc)
 {
 	u64 frame = zsx_location_frame(ZSX_LAYOUT, loc);
 
-	/*
-	 * Raised, in note_frame(), before any location with a higher frame was
-	 * published: who read that with acquire sees it.
-	 */
-	if (unlikely(!frame || frame > atomic_long_read(&zsx_highest_frame)))
+	if (unlikely(!frame || frame > atomic_long_read(&zsx_highest_frame)) &&
+	    !zsx_frame_is_new(frame))
 		return NULL;
 	return __va(frame << ZSX_FRAME_SHIFT);
 }
@@ -438,10 +447,27 @@ void zsx_page_free(struct page *page);
 struct zsx_zspage *zsx_zspage_alloc(struct zsx_class *class, gfp_t gfp, int nid);
 void zsx_zspage_free(struct zsx_zspage *zspage);
 
-struct zsx_zspage *zsx_class_first_with_room(struct zsx_class *class)
-	__must_hold(&class->lock);
-struct zsx_zspage *zsx_class_first_growable(struct zsx_class *class)
-	__must_hold(&class->lock);
+/* Of the zspages with a free present slot, one with most slots in use. */
+static inline struct zsx_zspage *zsx_class_first_with_room(struct zsx_class *class)
+	__must_hold(&class->lock)
+{
+	lockdep_assert_held(&class->lock);
+
+	if (!class->nonempty)
+		return NULL;
+	return list_first_entry(&class->groups[__fls(class->nonempty)],
+				struct zsx_zspage, list);
+}
+
+static inline struct zsx_zspage *zsx_class_first_growable(struct zsx_class *class)
+	__must_hold(&class->lock)
+{
+	lockdep_assert_held(&class->lock);
+
+	return list_first_entry_or_null(&class->groups[ZSX_GROWABLE],
+					struct zsx_zspage, list);
+}
+
 unsigned int zsx_zspage_lowest_absent(const struct zsx_geometry *geo,
 				      const struct zsx_zspage *zspage);
 void zsx_zspage_install(struct zsx_class *class, struct zsx_zspage *zspage,
@@ -463,8 +489,6 @@ const char *zsx_class_check(struct zsx_class *class);
 
 /* --- zsx.c --------------------------------------------------------------- */
 
-struct zsx_zspage *zsx_pin_object(struct zsx_pool *pool, unsigned long handle,
-				  zsx_location_t *loc);
 unsigned long zsx_class_fewest_pages(const struct zsx_class *class);
 
 /* --- zsx_compact.c ------------------------------------------------------- */

@@ -39,6 +39,18 @@ static void note_frame(long frame)
 		;
 }
 
+/*
+ * Whether @frame, above what was the highest a moment ago, isn't now. It was raised before
+ * the location that was read was written: pairs with note_frame(), whose cmpxchg is in
+ * order with all that follows.
+ */
+bool zsx_frame_is_new(u64 frame)
+{
+	smp_rmb();
+	return frame && frame <= atomic_long_read(&zsx_highest_frame);
+}
+EXPORT_SYMBOL_IF_KUNIT(zsx_frame_is_new);
+
 static struct kmem_cache **desc_cache(const struct zsx_geometry *geo)
 {
 	return &desc_caches[geo->desc_size >> ZSX_FRAME_SHIFT];
@@ -289,6 +301,7 @@ static unsigned int group_of(const struct zsx_geometry *geo,
 	return zsx_inuse_ratio(geo, zspage->nr_inuse);
 }
 
+/* nonempty: pairs with may_have_room(). */
 static void unlink_zspage(struct zsx_class *class, struct zsx_zspage *zspage)
 	__must_hold(&class->lock)
 {
@@ -299,7 +312,7 @@ static void unlink_zspage(struct zsx_class *class, struct zsx_zspage *zspage)
 	__list_del_entry(&zspage->list);
 	class->nr_zspages[group]--;
 	if (group < ZSX_NR_RATIOS && !class->nr_zspages[group])
-		class->nonempty &= ~(1U << group);
+		WRITE_ONCE(class->nonempty, class->nonempty & ~(1U << group));
 	zspage->group = ZSX_NOT_LINKED;
 }
 
@@ -313,7 +326,7 @@ static void link_zspage(struct zsx_class *class, struct zsx_zspage *zspage,
 		list_add(&zspage->list, &class->groups[group]);
 	class->nr_zspages[group]++;
 	if (group < ZSX_NR_RATIOS)
-		class->nonempty |= 1U << group;
+		WRITE_ONCE(class->nonempty, class->nonempty | 1U << group);
 	zspage->group = group;
 }
 
@@ -332,27 +345,6 @@ static void regroup(struct zsx_class *class, struct zsx_zspage *zspage,
 	unlink_zspage(class, zspage);
 	link_zspage(class, zspage, group, group == ZSX_GROWABLE && lost_page);
 }
-
-/* Of the zspages with a free present slot, one with most slots in use. */
-struct zsx_zspage *zsx_class_first_with_room(struct zsx_class *class)
-{
-	lockdep_assert_held(&class->lock);
-
-	if (!class->nonempty)
-		return NULL;
-	return list_first_entry(&class->groups[__fls(class->nonempty)],
-				struct zsx_zspage, list);
-}
-EXPORT_SYMBOL_IF_KUNIT(zsx_class_first_with_room);
-
-struct zsx_zspage *zsx_class_first_growable(struct zsx_class *class)
-{
-	lockdep_assert_held(&class->lock);
-
-	return list_first_entry_or_null(&class->groups[ZSX_GROWABLE],
-					struct zsx_zspage, list);
-}
-EXPORT_SYMBOL_IF_KUNIT(zsx_class_first_growable);
 
 /* === Slots =============================================================== */
 
