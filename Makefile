@@ -53,6 +53,7 @@ bench: setup
 torture: setup
 	@scripts/torture --minutes $(or $(MINUTES),20) $(if $(KERNEL),--kernel $(KERNEL)) \
 		$(if $(SEED),--seed $(SEED))
+	@$(MAKE) --no-print-directory zram-torture
 
 zram-torture: setup
 	@for kernel in $(or $(KERNEL),6.1 6.12 7.3 uml); do \
@@ -79,7 +80,7 @@ help:
 	@echo 'make bench [ROUNDS=5] [ROWS=hot,cold] [OUT=DIR]  measured against in-tree zsmalloc,'
 	@echo '                          15 minutes: a table, bench.json, plots'
 	@echo 'make torture [MINUTES=20] [KERNEL=6.12] [SEED=1]  checked objects while everything'
-	@echo '                          moves; on each kernel unless told'
+	@echo '                          moves, then zram-torture; on each kernel unless told'
 	@echo 'make zram-torture         the same options: zram on zsx as swap, as a disk, and more'
 	@echo 'make munmap-stress [KERNEL=6.12]  1 to 16 processes give back their swapped memory'
 	@echo 'make zswap [KERNEL=7.3] [ROUNDS=2]  a compilation that lacks memory, with zswap on'
