@@ -118,8 +118,7 @@ static __always_inline struct access access_begin(struct zsx_pool *pool, unsigne
 	if (IS_ERR_OR_NULL(h))
 		return refuse_handle();
 
-	/* RCU waits for this kind as well, and it is two instructions. */
-	rcu_read_lock_sched();
+	rcu_read_lock();
 	zspage = pin_once(h, &loc);
 	if (unlikely(!zspage))
 		zspage = pin_again(pool, h, &loc);
@@ -128,7 +127,7 @@ static __always_inline struct access access_begin(struct zsx_pool *pool, unsigne
 		zsx_unpin(zspage);
 		zspage = NULL;
 	}
-	rcu_read_unlock_sched();
+	rcu_read_unlock();
 	if (unlikely(!zspage))
 		return refuse_object();
 	return access_of(zspage, loc);

@@ -264,14 +264,10 @@ static inline void expect_nothing_wrong(struct kunit *test)
 	KUNIT_EXPECT_NULL_MSG(test, p->wrong, "broken: %s", p->wrong);
 }
 
-/*
- * What a stale word or page names is a descriptor only inside RCU. Lockdep tells; of RCU by
- * preemption off, where the kernel counts it (not on UML).
- */
+/* What a stale word or page names is a descriptor only inside RCU. Lockdep tells. */
 static inline void must_be_in_rcu(struct kunit *test)
 {
-	must_be(test, rcu_read_lock_held() || rcu_read_lock_sched_held(),
-		"who looks without class->lock does so in RCU");
+	must_be(test, rcu_read_lock_held(), "who looks without class->lock does so in RCU");
 }
 
 /* Nobody reads or writes in @zspage, and nobody could begin now. */
