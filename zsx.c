@@ -70,14 +70,15 @@ static struct zsx_class *guess_class(struct zsx_pool *pool, zsx_location_t loc)
 
 	if (!zspage)
 		return NULL;
-	class = READ_ONCE(zspage->class); /* Pairs with zsx_zspage_alloc(). */
+	/* Before the word is read again. Pairs with zsx_zspage_alloc(). */
+	class = smp_load_acquire(&zspage->class);
 	return zsx_is_class_of(pool, class) ? class : NULL;
 }
 
 /*
  * The class of a zspage that may be another class's, and just being built: what
- * zsx_zspage_alloc() has set is seen with it. Not where the word has the class: there an
- * object's zspage is of the class whose lock is held.
+ * zsx_zspage_alloc() has set is seen with it. Not where the word has the class: there the
+ * zspage of one of the pool's objects is of the class whose lock is held.
  */
 static struct zsx_class *class_of(const struct zsx_zspage *zspage)
 {
@@ -87,8 +88,8 @@ static struct zsx_class *class_of(const struct zsx_zspage *zspage)
 
 /*
  * The zspage of @handle's object, if the word is its location, of @class; else NULL.
- * Whatever the word is, this is safe to ask under a class->lock of a pool in use. The
- * back pointer is a cold line: it is looked at where the class was a guess, and in debug
+ * Whatever the word is, nothing but descriptors is looked at: the lock is an RCU section
+ * too, if the word was read in it. The back pointer is a cold line: it is looked at where the class was a guess, and in debug
  * kernels.
  */
 static struct zsx_zspage *find_object(struct zsx_class *class, unsigned long handle,
@@ -118,11 +119,12 @@ static struct zsx_zspage *lock_by_word(struct zsx_pool *pool, unsigned long hand
 {
 	struct zsx_handle *h = zsx_handle_of(handle);
 	unsigned int i = zsx_location_class(ZSX_LAYOUT, zsx_location_read(h));
-	struct zsx_class *class = &pool->classes[i];
 	struct zsx_zspage *zspage;
+	struct zsx_class *class;
 
 	if (unlikely(i >= pool->nr_classes))
 		return NULL;
+	class = &pool->classes[i];
 	zsx_race_point(ZSX_POINT_LOOKED, NULL);
 	spin_lock(&class->lock);
 	*loc = zsx_location_read(h);
@@ -134,23 +136,24 @@ static struct zsx_zspage *lock_by_word(struct zsx_pool *pool, unsigned long hand
 
 /*
  * The same by the class in the descriptor, where the word has none. Under the right
- * lock the location is stable. If something doesn't fit, the word is read again: as
- * long as it changes there is something to find. A word that neither changes nor fits
- * is no object's. RCU keeps the descriptor one.
+ * lock the location is stable. If something doesn't fit, word and descriptor are looked at
+ * again: as long as one of them changes there is something to find. (The word alone isn't
+ * enough: the object may be moved away and back, into a descriptor that was reused.) If
+ * neither changes nor fits, the handle is no object's. RCU keeps the descriptor one.
  */
 static struct zsx_zspage *lock_by_descriptor(struct zsx_pool *pool, unsigned long handle,
 					     zsx_location_t *loc)
 {
 	struct zsx_handle *h = zsx_handle_of(handle);
 	struct zsx_zspage *zspage = NULL;
+	struct zsx_class *class;
 	zsx_location_t guess;
 
 	rcu_read_lock();
 	*loc = zsx_location_read(h);
 	do {
-		struct zsx_class *class = guess_class(pool, *loc);
-
 		guess = *loc;
+		class = guess_class(pool, guess);
 		zsx_race_point(ZSX_POINT_LOOKED, NULL);
 		if (class)
 			spin_lock(&class->lock);
@@ -160,7 +163,7 @@ static struct zsx_zspage *lock_by_descriptor(struct zsx_pool *pool, unsigned lon
 			if (!zspage)
 				spin_unlock(&class->lock);
 		}
-	} while (!zspage && loc->v != guess.v);
+	} while (!zspage && (loc->v != guess.v || guess_class(pool, *loc) != class));
 	rcu_read_unlock();
 	return zspage;
 }
@@ -219,7 +222,7 @@ static bool fill_stock(struct zsx_class *class, struct stock *stock,
 	return stock->page && (stock->zspage || !want_zspage);
 }
 
-/* Without the lock: a hint. Pairs with link_zspage() and unlink_zspage(). */
+/* Without the lock: a hint. Pairs with regroup(), link_zspage() and unlink_zspage(). */
 static bool may_have_room(const struct zsx_class *class)
 {
 	return READ_ONCE(class->nonempty);

@@ -179,7 +179,7 @@ static_assert(ZSX_NOT_LINKED <= 255 && ZSX_MAX_OBJECTS <= 255, "fields are u8");
  * @bytes_asked: the sum of the sizes that @mallocs asked for
  * @pages_brought: pages ever installed
  * @pages_given_back: pages ever taken out
- * @groups: the zspages
+ * @groups: the zspages. malloc looks whether there is a growable one without the lock.
  * @nr_zspages: how many are in each group
  * @capacity: present slots of all zspages
  */

@@ -41,8 +41,8 @@ static void note_frame(long frame)
 
 /*
  * Whether @frame, above what was the highest a moment ago, isn't now. It was raised before
- * the location that was read was written: pairs with note_frame(), whose cmpxchg is in
- * order with all that follows.
+ * the location that was read was written, whoever raised it: pairs with note_frame() and
+ * the release of class->lock that follows it.
  */
 bool zsx_frame_is_new(u64 frame)
 {
@@ -148,7 +148,7 @@ struct zsx_zspage *zsx_zspage_alloc(struct zsx_class *class, gfp_t gfp, int nid)
 	zspage->inuse = (struct zsx_slots) {};
 	zspage->present = (struct zsx_slots) {};
 	memset(zspage->pages, 0, geo->nr_pages * sizeof(zspage->pages[0]));
-	/* Last: pairs with guess_class() and find_object(). */
+	/* Last: pairs with guess_class(), class_of() and isolate_page(). */
 	smp_store_release(&zspage->class, class);
 	return zspage;
 }
@@ -342,6 +342,9 @@ static void regroup(struct zsx_class *class, struct zsx_zspage *zspage,
 
 	if (group == zspage->group)
 		return;
+	/* Before the old bit goes: with it, malloc would take the only room for none. */
+	if (group < ZSX_NR_RATIOS)
+		WRITE_ONCE(class->nonempty, class->nonempty | 1U << group);
 	unlink_zspage(class, zspage);
 	link_zspage(class, zspage, group, group == ZSX_GROWABLE && lost_page);
 }
@@ -457,7 +460,7 @@ void zsx_zspage_put(struct zsx_class *class, struct zsx_zspage *zspage,
 }
 EXPORT_SYMBOL_IF_KUNIT(zsx_zspage_put);
 
-/* Outside class->lock, if there is something. */
+/* Outside class->lock. */
 void zsx_loose_free(struct zsx_loose *loose)
 {
 	unsigned int i;

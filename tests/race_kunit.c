@@ -356,6 +356,35 @@ static void free_looks_again(struct kunit *test)
 	}
 }
 
+static void object_comes_back(struct kunit *test, struct zsx_zspage *zspage)
+{
+	struct fixture *f = test->priv;
+
+	f->points.at[ZSX_POINT_LOOKED] = NULL;
+	WRITE_ONCE(f->from->class, f->to->class);
+}
+
+/*
+ * The object was away: when free looks, the descriptor is of a class of no pool of ours;
+ * then the object is back where it was, and the word is what it was.
+ */
+static void free_looks_again_at_the_descriptor(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	u64 frees;
+
+	arrange(test, false);
+	frees = stats_of(f).frees;
+	f->points.at[ZSX_POINT_LOOKED] = object_comes_back;
+	WRITE_ONCE(f->from->class, NULL);
+	drop(f->pool, f->o);
+	KUNIT_EXPECT_EQ(test, f->points.nr[ZSX_POINT_LOOKED], 1);
+	KUNIT_EXPECT_PTR_EQ(test, f->from->class, f->to->class);
+	KUNIT_EXPECT_EQ(test, stats_of(f).frees, frees + 1);
+	expect_right(test);
+	expect_all_intact(test);
+}
+
 /* === Threads ============================================================= */
 
 /*
@@ -638,6 +667,7 @@ static struct kunit_case race_cases[] = {
 	KUNIT_CASE_PARAM(reader_of_a_descriptor_that_is_used_anew, sizes_gen_params),
 	KUNIT_CASE_PARAM(reader_waits_for_a_mover, sizes_gen_params),
 	KUNIT_CASE_PARAM(free_looks_again, sizes_gen_params),
+	KUNIT_CASE_PARAM(free_looks_again_at_the_descriptor, sizes_gen_params),
 	KUNIT_CASE_PARAM_ATTR(threads_keep_their_objects, races_gen_params,
 			      { .speed = KUNIT_SPEED_SLOW }),
 	{}
