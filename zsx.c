@@ -89,8 +89,8 @@ static struct zsx_class *class_of(const struct zsx_zspage *zspage)
 /*
  * The zspage of @handle's object, if the word is its location, of @class; else NULL.
  * Whatever the word is, nothing but descriptors is looked at: the lock is an RCU section
- * too, if the word was read in it. The back pointer is a cold line: it is looked at where the class was a guess, and in debug
- * kernels.
+ * too, if the word was read in it. The back pointer is a cold line: it is looked at
+ * where the class was a guess, and in debug kernels.
  */
 static struct zsx_zspage *find_object(struct zsx_class *class, unsigned long handle,
 				      zsx_location_t loc)
@@ -222,7 +222,7 @@ static bool fill_stock(struct zsx_class *class, struct stock *stock,
 	return stock->page && (stock->zspage || !want_zspage);
 }
 
-/* Without the lock: a hint. Pairs with regroup(), link_zspage() and unlink_zspage(). */
+/* Without the lock: a hint. Pairs with regroup() and unlink_zspage(). */
 static bool may_have_room(const struct zsx_class *class)
 {
 	return READ_ONCE(class->nonempty);
@@ -232,7 +232,7 @@ static bool may_have_room(const struct zsx_class *class)
  * Take the lock and find or make room. What is needed is got with the lock
  * dropped, and others may be faster meanwhile: but the stock only grows, and a
  * page with a zspage is always enough, so there are at most two allocations and
- * three lock sections. Where there seems to be no room, a page is got first: that
+ * three lock sections. Where there seems to be no room, they are got first: that
  * saves a section.
  *
  * Return: A zspage with a free present slot; NULL if memory is short and no slot

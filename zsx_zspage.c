@@ -325,8 +325,6 @@ static void link_zspage(struct zsx_class *class, struct zsx_zspage *zspage,
 	else
 		list_add(&zspage->list, &class->groups[group]);
 	class->nr_zspages[group]++;
-	if (group < ZSX_NR_RATIOS)
-		WRITE_ONCE(class->nonempty, class->nonempty | 1U << group);
 	zspage->group = group;
 }
 
@@ -342,7 +340,7 @@ static void regroup(struct zsx_class *class, struct zsx_zspage *zspage,
 
 	if (group == zspage->group)
 		return;
-	/* Before the old bit goes: with it, malloc would take the only room for none. */
+	/* Before the old bit goes, or may_have_room() would take the only room for none. */
 	if (group < ZSX_NR_RATIOS)
 		WRITE_ONCE(class->nonempty, class->nonempty | 1U << group);
 	unlink_zspage(class, zspage);

@@ -87,8 +87,8 @@ is_empty() {
 # --- page migration ---
 
 # Memory compaction moves what lies low to room that lies higher. Where pages lie is the
-# kernel's choice; so so many MB, another number in each try, are taken before COMMAND
-# takes its pages, and given back after it.
+# kernel's choice; so MB megabytes, more in each try, are taken before COMMAND takes its
+# pages, and given back after it.
 with_ballast() { # MB COMMAND...
 	mkdir -p "$tmp/ballast" && mount -t tmpfs -o size=90% tmpfs "$tmp/ballast" &&
 		dd if=/dev/zero of="$tmp/ballast/file" bs=1M count="$1" 2>/dev/null || return
