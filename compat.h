@@ -52,10 +52,21 @@ static inline u64 compat_cycles(void)
 }
 
 /* The zone counter of zspages' pages exists where in-tree zsmalloc does. */
-static inline void compat_count_zspage_page(struct page *page, long delta)
+static inline void compat_count_zspage_pages(struct zone *zone, long delta)
 {
 #if IS_ENABLED(CONFIG_ZSMALLOC)
-	mod_zone_page_state(page_zone(page), NR_ZSPAGES, delta);
+	mod_zone_page_state(zone, NR_ZSPAGES, delta);
+#endif
+}
+
+/* v6.14: no word "array" in the name any more. @pages are NULL. Return: how many aren't. */
+static inline unsigned int compat_alloc_pages_bulk(gfp_t gfp, int nid, unsigned int nr,
+						   struct page **pages)
+{
+#ifdef alloc_pages_bulk_node
+	return alloc_pages_bulk_node(gfp, nid, nr, pages);
+#else
+	return alloc_pages_bulk_array_node(gfp, nid, nr, pages);
 #endif
 }
 

@@ -12,6 +12,7 @@
 #include <linux/err.h>
 #include <linux/kmemleak.h>
 #include <linux/module.h>
+#include <linux/prefetch.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
@@ -35,16 +36,14 @@ static struct zsx_class *class_for(struct zsx_pool *pool, size_t size)
 }
 
 /* From this CPU's slab, wherever the page is: it is the caller who keeps it. */
-static struct zsx_handle *handle_alloc(gfp_t gfp)
+static gfp_t handle_gfp(gfp_t gfp)
 {
-	return kmem_cache_alloc(handle_cache,
-				gfp & ~(__GFP_HIGHMEM | __GFP_MOVABLE | __GFP_ZERO |
-					__GFP_THISNODE));
+	return gfp & ~(__GFP_HIGHMEM | __GFP_MOVABLE | __GFP_ZERO | __GFP_THISNODE);
 }
 
-static void handle_free(struct zsx_handle *h)
+static void handle_free(unsigned long handle)
 {
-	kmem_cache_free(handle_cache, h);
+	kmem_cache_free(handle_cache, zsx_handle_of(handle));
 }
 
 /* === Points of races ===================================================== */
@@ -179,13 +178,62 @@ static struct zsx_zspage *lock_object(struct zsx_pool *pool, unsigned long handl
 				       lock_by_descriptor(pool, handle, loc);
 }
 
-/* === malloc and free ===================================================== */
+/* === Taking and leaving a slot =========================================== */
 
-/* What malloc got for a class with the lock dropped, and hasn't used yet. */
+static void take_slot(struct zsx_class *class, struct zsx_zspage *zspage,
+		      unsigned long handle, size_t size)
+	__must_hold(&class->lock)
+{
+	zsx_location_set(class, zsx_handle_of(handle), zsx_zspage_take(class, zspage, handle));
+	class->mallocs++;
+	class->bytes_asked += size;
+}
+
+/*
+ * What a free lets go of has one owner at each moment. Under class->lock the
+ * object's slot, the pages that nothing touches any more and a zspage without
+ * objects come loose, together and once (zsx_settle()). From then on they are
+ * this call's, which gives them back after the lock. Nobody finds them by a
+ * list, a location or a page by then.
+ */
+static void leave_slot(struct zsx_class *class, struct zsx_zspage *zspage,
+		       unsigned long handle, zsx_location_t loc, struct zsx_loose *loose)
+	__must_hold(&class->lock)
+{
+	/* So that a second free of it is recognised, if the slab leaves it be. */
+	zsx_location_set(class, zsx_handle_of(handle), (zsx_location_t) {});
+	zsx_zspage_put(class, zspage, zsx_location_index(ZSX_LAYOUT, loc), loose);
+	class->frees++;
+}
+
+/* === Making room ========================================================= */
+
+/**
+ * struct stock - what malloc got with the lock dropped, and hasn't used yet
+ * @loose: pages for any class; zspages, those of the class that is looked at first
+ * @gfp: how to get more
+ * @nid: where
+ */
 struct stock {
-	struct page *page;
-	struct zsx_zspage *zspage;
+	struct zsx_loose loose;
+	gfp_t gfp;
+	int nid;
 };
+
+static void stock_init(struct stock *stock, gfp_t gfp, int nid)
+{
+	zsx_loose_init(&stock->loose);
+	stock->gfp = gfp;
+	stock->nid = nid;
+}
+
+static struct zsx_zspage *stocked_zspage(struct stock *stock,
+					 const struct zsx_class *class)
+{
+	struct zsx_zspage *zspage = zsx_loose_first_zspage(&stock->loose);
+
+	return zspage && zspage->class == class ? zspage : NULL;
+}
 
 /*
  * A zspage with a free present slot: the fullest there is, or one that a page of
@@ -197,29 +245,67 @@ static struct zsx_zspage *make_room(struct zsx_class *class, struct stock *stock
 {
 	struct zsx_zspage *zspage = zsx_class_first_with_room(class);
 
-	if (zspage || !stock->page)
+	if (zspage || !stock->loose.nr_pages)
 		return zspage;
 	zspage = zsx_class_first_growable(class);
 	if (!zspage) {
-		zspage = stock->zspage;
-		stock->zspage = NULL;
+		zspage = stocked_zspage(stock, class);
+		if (zspage)
+			list_del(&zspage->list);
 	}
-	if (zspage) {
-		zsx_zspage_install(class, zspage, stock->page);
-		stock->page = NULL;
-	}
+	if (zspage)
+		zsx_zspage_install(class, zspage, zsx_loose_take_page(&stock->loose));
 	return zspage;
 }
 
-/* Get what is missing in the stock: a page first, a zspage if none can grow. */
-static bool fill_stock(struct zsx_class *class, struct stock *stock,
-		       bool want_zspage, gfp_t gfp, int nid)
+/* Zspages for @nr_objects; one is enough to go on. */
+static bool stock_zspages(struct stock *stock, struct zsx_class *class,
+			  unsigned int nr_objects)
 {
-	if (!stock->page)
-		stock->page = zsx_page_alloc(gfp, nid);
-	if (stock->page && want_zspage && !stock->zspage)
-		stock->zspage = zsx_zspage_alloc(class, gfp, nid);
-	return stock->page && (stock->zspage || !want_zspage);
+	unsigned int nr = DIV_ROUND_UP(nr_objects, class->geo->nr_objects);
+
+	if (stocked_zspage(stock, class))
+		return true;
+	while (nr--) {
+		struct zsx_zspage *zspage = zsx_zspage_alloc(class, stock->gfp, stock->nid);
+
+		if (!zspage)
+			break;
+		list_add(&zspage->list, &stock->loose.zspages);
+	}
+	return stocked_zspage(stock, class);
+}
+
+static unsigned int pages_for(const struct zsx_class *class, unsigned int nr_objects)
+{
+	return DIV_ROUND_UP(nr_objects * class->geo->size, PAGE_SIZE);
+}
+
+/* Pages for @nr_objects of @class; one is enough to go on. */
+static bool stock_pages(struct stock *stock, const struct zsx_class *class,
+			unsigned int nr_objects)
+{
+	unsigned int nr = pages_for(class, nr_objects);
+	struct page *page;
+
+	if (stock->loose.nr_pages)
+		return true;
+	if (nr > 1)
+		zsx_pages_alloc(stock->gfp, stock->nid, nr, &stock->loose);
+	if (stock->loose.nr_pages)
+		return true;
+	page = zsx_page_alloc(stock->gfp, stock->nid);
+	if (page)
+		zsx_loose_add_page(&stock->loose, page);
+	return page;
+}
+
+/* Get what is missing in the stock: a page first, a zspage if none can grow. */
+static bool fill_stock(struct stock *stock, struct zsx_class *class,
+		       unsigned int nr_objects, bool want_zspage)
+{
+	return stock_pages(stock, class, nr_objects) &&
+	       (!want_zspage || stock_zspages(stock, class, nr_objects));
 }
 
 /* Without the lock: a hint. Pairs with regroup() and unlink_zspage(). */
@@ -229,88 +315,85 @@ static bool may_have_room(const struct zsx_class *class)
 }
 
 /*
- * Take the lock and find or make room. What is needed is got with the lock
+ * Take the lock and find or make room for one object; of @nr_objects that will follow
+ * each other, so that what is got is got for all of them. That is done with the lock
  * dropped, and others may be faster meanwhile: but the stock only grows, and a
- * page with a zspage is always enough, so there are at most two allocations and
- * three lock sections. Where there seems to be no room, they are got first: that
+ * page with a zspage is always enough, so there are at most two rounds of allocations and
+ * three lock sections. Where there seems to be no room, they are done first: that
  * saves a section.
  *
  * Return: A zspage with a free present slot; NULL if memory is short and no slot
  * came free meanwhile. class->lock is held either way.
  */
 static struct zsx_zspage *lock_room(struct zsx_class *class, struct stock *stock,
-				    gfp_t gfp, int nid)
+				    unsigned int nr_objects)
 	__acquires(&class->lock)
 {
 	struct zsx_zspage *zspage;
 	bool has_memory = true;
 
 	if (!may_have_room(class))
-		has_memory = fill_stock(class, stock,
-					list_empty(&class->groups[ZSX_GROWABLE]), gfp, nid);
+		has_memory = fill_stock(stock, class, nr_objects,
+					list_empty(&class->groups[ZSX_GROWABLE]));
 	spin_lock(&class->lock);
 	while (!(zspage = make_room(class, stock)) && has_memory) {
 		bool want_zspage = !zsx_class_first_growable(class);
 
 		spin_unlock(&class->lock);
-		has_memory = fill_stock(class, stock, want_zspage, gfp, nid);
+		has_memory = fill_stock(stock, class, nr_objects, want_zspage);
 		spin_lock(&class->lock);
 	}
 	return zspage;
 }
 
+/* === One object ========================================================== */
+
+/* Return: 0, or why no object can be of @size. */
+static int check_size(size_t size)
+{
+	if (unlikely(!size))
+		return -EINVAL;
+	return unlikely(size > PAGE_SIZE) ? -ENOSPC : 0;
+}
+
 unsigned long zsx_malloc(struct zsx_pool *pool, size_t size, gfp_t gfp, int nid)
 {
-	struct stock stock = {};
 	struct zsx_zspage *zspage;
-	struct zsx_handle *h;
 	struct zsx_class *class;
+	struct stock stock;
+	unsigned long handle;
+	int err;
 
-	if (unlikely(!size))
-		return (unsigned long)-EINVAL;
-	if (unlikely(size > PAGE_SIZE))
-		return (unsigned long)-ENOSPC;
-
-	h = handle_alloc(gfp);
-	if (!h)
+	err = check_size(size);
+	if (unlikely(err))
+		return (unsigned long)err;
+	handle = (unsigned long)kmem_cache_alloc(handle_cache, handle_gfp(gfp));
+	if (!handle)
 		return (unsigned long)-ENOMEM;
 
 	class = class_for(pool, size);
-	zspage = lock_room(class, &stock, gfp, nid);
-	if (zspage) {
-		zsx_location_set(class, h,
-				 zsx_zspage_take(class, zspage, (unsigned long)h));
-		class->mallocs++;
-		class->bytes_asked += size;
-	}
+	stock_init(&stock, gfp, nid);
+	zspage = lock_room(class, &stock, 1);
+	if (zspage)
+		take_slot(class, zspage, handle, size);
 	spin_unlock(&class->lock);
 
 	/* What others made needless goes back: it was never in a zspage. */
-	if (unlikely(stock.page))
-		zsx_page_free(stock.page);
-	if (unlikely(stock.zspage))
-		zsx_zspage_free(stock.zspage);
+	if (unlikely(!zsx_loose_is_empty(&stock.loose)))
+		zsx_loose_free(&stock.loose);
 	if (unlikely(!zspage)) {
-		handle_free(h);
+		handle_free(handle);
 		return (unsigned long)-ENOMEM;
 	}
-	return (unsigned long)h;
+	return handle;
 }
 EXPORT_SYMBOL_GPL(zsx_malloc);
 
-/*
- * What a free lets go of has one owner at each moment. Under class->lock the
- * object's slot, the pages that nothing touches any more and a zspage without
- * objects come loose, together and once (zsx_settle()). From then on they are
- * this call's, which gives them back after the lock. Nobody finds them by a
- * list, a location or a page by then.
- */
 void zsx_free(struct zsx_pool *pool, unsigned long handle)
 {
-	/* A hardened kernel would else zero all of it at each free. */
-	struct zsx_loose loose __uninitialized;
 	struct zsx_zspage *zspage;
 	struct zsx_class *class;
+	struct zsx_loose loose;
 	zsx_location_t loc;
 
 	if (IS_ERR_OR_NULL((void *)handle))
@@ -321,21 +404,265 @@ void zsx_free(struct zsx_pool *pool, unsigned long handle)
 			  pool->name);
 		return;
 	}
-
-	/* So that a second free of it is recognised, if the slab leaves it be. */
 	class = zspage->class;
-	zsx_location_set(class, zsx_handle_of(handle), (zsx_location_t) {});
-	loose.dead = NULL;
-	loose.nr_pages = 0;
-	zsx_zspage_put(class, zspage, zsx_location_index(ZSX_LAYOUT, loc), &loose);
-	class->frees++;
+	zsx_loose_init(&loose);
+	leave_slot(class, zspage, handle, loc, &loose);
 	spin_unlock(&class->lock);
 
-	if (loose.nr_pages || loose.dead)
+	if (!zsx_loose_is_empty(&loose))
 		zsx_loose_free(&loose);
-	handle_free(zsx_handle_of(handle));
+	handle_free(handle);
 }
 EXPORT_SYMBOL_GPL(zsx_free);
+
+/* === Many objects ======================================================== */
+
+/* So many are looked at together: a bound for the stack, and for the time of a lock. */
+#define BATCH	32U
+
+/**
+ * struct runs - the objects of a batch, put together by class
+ * @class: of each object
+ * @first: the first object of each class, counted from 1; 0: none is of it
+ * @next: the one after each object in its class, in the same way
+ *
+ * A run is all objects of one class: its lock is taken once for them.
+ */
+struct runs {
+	u8 class[BATCH];
+	u8 next[BATCH];
+	u8 first[ZSX_MAX_CLASSES];
+};
+
+/* Objects are added last first: so each run is in the order of the batch. */
+static void add_to_run(struct runs *runs, unsigned int class, unsigned int i)
+{
+	runs->class[i] = class;
+	runs->next[i] = runs->first[class];
+	runs->first[class] = i + 1;
+}
+
+static bool begins_run(const struct runs *runs, unsigned int i)
+{
+	return runs->first[runs->class[i]] == i + 1;
+}
+
+/* How many objects a run has from @i on. */
+static unsigned int run_length(const struct runs *runs, unsigned int i)
+{
+	unsigned int nr = 1;
+
+	while (runs->next[i]) {
+		i = runs->next[i] - 1;
+		nr++;
+	}
+	return nr;
+}
+
+/* Pages for all runs whose classes have no room, as far as can be seen without locks. */
+static void stock_batch(struct stock *stock, struct zsx_pool *pool,
+			const struct runs *runs, unsigned int nr)
+{
+	unsigned int i, pages = 0;
+
+	for (i = 0; i < nr; i++) {
+		const struct zsx_class *class = &pool->classes[runs->class[i]];
+
+		if (begins_run(runs, i) && !may_have_room(class))
+			pages += pages_for(class, run_length(runs, i));
+	}
+	if (pages > stock->loose.nr_pages + 1)
+		zsx_pages_alloc(stock->gfp, stock->nid, pages - stock->loose.nr_pages,
+				&stock->loose);
+}
+
+static bool malloc_run(struct zsx_class *class, struct stock *stock, const struct runs *runs,
+		       unsigned int i, const size_t *sizes, const unsigned long *handles)
+{
+	struct zsx_zspage *zspage = lock_room(class, stock, run_length(runs, i));
+
+	while (zspage) {
+		take_slot(class, zspage, handles[i], sizes[i]);
+		if (!runs->next[i])
+			break;
+		i = runs->next[i] - 1;
+		zspage = make_room(class, stock);
+		if (!zspage) {
+			spin_unlock(&class->lock);
+			zspage = lock_room(class, stock, run_length(runs, i));
+		}
+	}
+	spin_unlock(&class->lock);
+	return zspage;
+}
+
+/* Those that got no place have no location. */
+static void undo_batch(struct zsx_pool *pool, const unsigned long *handles, unsigned int nr)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		if (zsx_location_read(zsx_handle_of(handles[i])).v)
+			zsx_free(pool, handles[i]);
+		else
+			handle_free(handles[i]);
+	}
+}
+
+/* Return: whether there was memory for all; else none is stored. */
+static bool malloc_batch(struct zsx_pool *pool, struct stock *stock, const size_t *sizes,
+			 unsigned int nr, unsigned long *handles)
+{
+	struct runs runs = {};
+	unsigned int i;
+
+	if (!kmem_cache_alloc_bulk(handle_cache, handle_gfp(stock->gfp), nr,
+				   (void **)handles))
+		return false;
+	for (i = nr; i--; ) {
+		/* Nobody else has it yet. */
+		atomic64_set(&zsx_handle_of(handles[i])->location, 0);
+		add_to_run(&runs, zsx_class_of_size(&zsx_classes, sizes[i]), i);
+	}
+	stock_batch(stock, pool, &runs, nr);
+	for (i = 0; i < nr; i++) {
+		if (begins_run(&runs, i) &&
+		    !malloc_run(&pool->classes[runs.class[i]], stock, &runs, i, sizes, handles)) {
+			undo_batch(pool, handles, nr);
+			return false;
+		}
+	}
+	return true;
+}
+
+int zsx_malloc_bulk(struct zsx_pool *pool, const size_t *sizes, unsigned int nr, gfp_t gfp,
+		    int nid, unsigned long *handles)
+{
+	unsigned int i, done = 0;
+	struct stock stock;
+	int err = 0;
+
+	for (i = 0; i < nr && !err; i++)
+		err = check_size(sizes[i]);
+	if (err)
+		return err;
+
+	stock_init(&stock, gfp, nid);
+	while (done < nr && !err) {
+		unsigned int batch = min(nr - done, BATCH);
+
+		if (malloc_batch(pool, &stock, sizes + done, batch, handles + done))
+			done += batch;
+		else
+			err = -ENOMEM;
+	}
+	zsx_loose_free(&stock.loose);
+	if (err)
+		zsx_free_bulk(pool, handles, done);
+	return err;
+}
+EXPORT_SYMBOL_GPL(zsx_malloc_bulk);
+
+/*
+ * The class to look for an object in: the object's, if it is one. Else any: it is not
+ * found there.
+ */
+static unsigned int class_to_try(struct zsx_pool *pool, const struct zsx_handle *h)
+{
+	struct zsx_class *class;
+	unsigned int i = 0;
+
+	if (ZSX_LAYOUT.class_bits) {
+		i = zsx_location_class(ZSX_LAYOUT, zsx_location_read(h));
+		return likely(i < pool->nr_classes) ? i : 0;
+	}
+	rcu_read_lock();
+	class = guess_class(pool, zsx_location_read(h));
+	if (class)
+		i = class - pool->classes;
+	rcu_read_unlock();
+	return i;
+}
+
+/*
+ * Free the objects of one run.
+ *
+ * Return: Those that were not found, a bit each.
+ */
+static u32 free_run(struct zsx_class *class, const struct runs *runs, unsigned int i,
+		    const unsigned long *handles, struct zsx_loose *loose)
+{
+	u32 not_found = 0;
+
+	spin_lock(&class->lock);
+	for (;;) {
+		zsx_location_t loc = zsx_location_read(zsx_handle_of(handles[i]));
+		struct zsx_zspage *zspage = find_object(class, handles[i], loc);
+
+		if (likely(zspage))
+			leave_slot(class, zspage, handles[i], loc, loose);
+		else
+			not_found |= 1U << i;
+		if (!runs->next[i])
+			break;
+		i = runs->next[i] - 1;
+	}
+	spin_unlock(&class->lock);
+	return not_found;
+}
+
+/*
+ * Three walks over the batch, so that the lines that each of them waits for come
+ * together: the handles' words, the descriptors, the rest. @handles is used up.
+ */
+static void free_batch(struct zsx_pool *pool, unsigned long *handles, unsigned int nr)
+{
+	unsigned int i, nr_freed = 0;
+	struct runs runs = {};
+	struct zsx_loose loose;
+	u32 not_found = 0;
+
+	for (i = 0; i < nr; i++)
+		prefetchw(zsx_handle_of(handles[i]));
+	for (i = 0; i < nr; i++)
+		prefetchw(zsx_zspage_of(zsx_location_read(zsx_handle_of(handles[i]))));
+	for (i = nr; i--; )
+		add_to_run(&runs, class_to_try(pool, zsx_handle_of(handles[i])), i);
+
+	zsx_loose_init(&loose);
+	for (i = 0; i < nr; i++)
+		if (begins_run(&runs, i))
+			not_found |= free_run(&pool->classes[runs.class[i]], &runs, i, handles,
+					      &loose);
+	zsx_loose_free(&loose);
+
+	for (i = 0; i < nr; i++) {
+		if (unlikely(not_found >> i & 1))
+			zsx_free(pool, handles[i]);
+		else
+			handles[nr_freed++] = handles[i];
+	}
+	if (nr_freed)
+		kmem_cache_free_bulk(handle_cache, nr_freed, (void **)handles);
+}
+
+void zsx_free_bulk(struct zsx_pool *pool, const unsigned long *handles, unsigned int nr)
+{
+	unsigned long batch[BATCH] __uninitialized;
+	unsigned int i, nr_batch = 0;
+
+	for (i = 0; i < nr; i++) {
+		if (IS_ERR_OR_NULL((void *)handles[i]))
+			continue;
+		batch[nr_batch++] = handles[i];
+		if (nr_batch == BATCH) {
+			free_batch(pool, batch, nr_batch);
+			nr_batch = 0;
+		}
+	}
+	free_batch(pool, batch, nr_batch);
+}
+EXPORT_SYMBOL_GPL(zsx_free_bulk);
 
 /* === What a pool tells =================================================== */
 

@@ -174,6 +174,40 @@ unsigned long zsx_malloc(struct zsx_pool *pool, size_t size, gfp_t gfp, int nid)
 void zsx_free(struct zsx_pool *pool, unsigned long handle);
 
 /**
+ * zsx_malloc_bulk() - make room for many objects
+ * @pool: the pool
+ * @sizes: how long each is, as for zsx_malloc(); @nr of them
+ * @nr: how many
+ * @gfp: as for zsx_malloc()
+ * @nid: as for zsx_malloc()
+ * @handles: filled in: the handle of each; not defined after an error
+ *
+ * All or none. It does what @nr calls of zsx_malloc() do, and takes less time for it: of
+ * each 32 objects, those of a size class share a trip through its lock, and handles and
+ * pages are got together.
+ *
+ * Context: As zsx_malloc().
+ * Return: 0; or, and then no object is stored, -EINVAL if a size is 0, -ENOSPC if one is
+ * more than PAGE_SIZE, -ENOMEM if memory is short.
+ */
+int zsx_malloc_bulk(struct zsx_pool *pool, const size_t *sizes, unsigned int nr, gfp_t gfp,
+		    int nid, unsigned long *handles);
+
+/**
+ * zsx_free_bulk() - free many objects
+ * @pool: the pool they are in
+ * @handles: their handles; an error or 0 among them is passed over
+ * @nr: how many
+ *
+ * It does what @nr calls of zsx_free() do, and takes less time for it: of each 32 objects,
+ * those of a size class share a trip through its lock, and handles and pages are given
+ * back together.
+ *
+ * Context: As zsx_free().
+ */
+void zsx_free_bulk(struct zsx_pool *pool, const unsigned long *handles, unsigned int nr);
+
+/**
  * zsx_obj_read_begin() - start to read an object
  * @pool: the pool it is in
  * @handle: its handle

@@ -406,11 +406,16 @@ static bool is_compact(const struct zsx_class *class)
  */
 static void keep_or_free(struct compaction *c, struct zsx_loose *loose)
 {
+	struct page *page, *next;
+
 	c->nr_emptied += loose->nr_pages;
-	c->nr_ended += !!loose->dead;
-	while (loose->nr_pages && c->nr_hand < HAND &&
-	       !PageHWPoison(loose->pages[loose->nr_pages - 1]))
-		c->hand[c->nr_hand++] = loose->pages[--loose->nr_pages];
+	c->nr_ended += !list_empty(&loose->zspages);
+	list_for_each_entry_safe(page, next, &loose->pages, lru) {
+		if (c->nr_hand == HAND || PageHWPoison(page))
+			continue;
+		zsx_loose_remove_page(loose, page);
+		c->hand[c->nr_hand++] = page;
+	}
 	c->freed += loose->nr_pages;
 	zsx_loose_free(loose);
 }
@@ -495,12 +500,13 @@ static void note_move(struct compaction *c, unsigned int old, unsigned int new)
 static bool compact_unit(struct compaction *c)
 {
 	struct zsx_class *class = c->class;
-	struct zsx_loose loose = {};
 	struct zsx_zspage *from, *to;
 	unsigned long before = c->nr_copied;
+	struct zsx_loose loose;
 	bool moved;
 	u64 since;
 
+	zsx_loose_init(&loose);
 	c->needs_page = false;
 	c->again = false;
 	spin_lock(&class->lock);

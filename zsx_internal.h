@@ -425,24 +425,67 @@ static inline void zsx_write_unpin(struct zsx_zspage *zspage)
 /* --- zsx_zspage.c -------------------------------------------------------- */
 
 /**
- * struct zsx_loose - what came loose under class->lock and is nobody's now
- * @dead: a zspage that lost its last object, or NULL
+ * struct zsx_loose - pages and zspages that are in no class, and one call's alone
  * @nr_pages: how many @pages there are
- * @pages: pages that no object touches
+ * @pages: pages that no object touches; by page->lru, which is nobody else's while
+ *	the page is not isolated
+ * @zspages: zspages that are not linked and have no page; by their list
  *
- * Filled in by one zsx_settle() under class->lock; given back by zsx_loose_free()
- * after it, once, by the same function.
+ * What came loose in zsx_settle(), or was got for malloc. Lists, as there is no bound
+ * to them. Who filled it in gives back what is left, by zsx_loose_free(), once, without
+ * class->lock.
  */
 struct zsx_loose {
-	struct zsx_zspage *dead;
 	unsigned int nr_pages;
-	struct page *pages[ZSX_MAX_PAGES];
+	struct list_head pages;
+	struct list_head zspages;
 };
+
+static inline void zsx_loose_init(struct zsx_loose *loose)
+{
+	loose->nr_pages = 0;
+	INIT_LIST_HEAD(&loose->pages);
+	INIT_LIST_HEAD(&loose->zspages);
+}
+
+static inline bool zsx_loose_is_empty(const struct zsx_loose *loose)
+{
+	return !loose->nr_pages && list_empty(&loose->zspages);
+}
+
+/* Return: NULL if there is none. */
+static inline struct zsx_zspage *zsx_loose_first_zspage(struct zsx_loose *loose)
+{
+	return list_first_entry_or_null(&loose->zspages, struct zsx_zspage, list);
+}
+
+static inline void zsx_loose_add_page(struct zsx_loose *loose, struct page *page)
+{
+	list_add_tail(&page->lru, &loose->pages);
+	loose->nr_pages++;
+}
+
+static inline void zsx_loose_remove_page(struct zsx_loose *loose, struct page *page)
+{
+	list_del(&page->lru);
+	loose->nr_pages--;
+}
+
+/* Return: NULL if there is none. */
+static inline struct page *zsx_loose_take_page(struct zsx_loose *loose)
+{
+	struct page *page = list_first_entry_or_null(&loose->pages, struct page, lru);
+
+	if (page)
+		zsx_loose_remove_page(loose, page);
+	return page;
+}
 
 int zsx_zspage_init(void);
 void zsx_zspage_exit(void);
 
 struct page *zsx_page_alloc(gfp_t gfp, int nid);
+void zsx_pages_alloc(gfp_t gfp, int nid, unsigned int nr, struct zsx_loose *loose);
 void zsx_page_free(struct page *page);
 struct zsx_zspage *zsx_zspage_alloc(struct zsx_class *class, gfp_t gfp, int nid);
 void zsx_zspage_free(struct zsx_zspage *zspage);

@@ -85,9 +85,10 @@ unlock_rcu:
  */
 static void end_isolation(struct zsx_zspage *zspage, unsigned int i)
 {
-	struct zsx_loose loose = {};
 	struct zsx_class *class;
+	struct zsx_loose loose;
 
+	zsx_loose_init(&loose);
 	rcu_read_lock();
 	class = zspage->class;
 	spin_lock(&class->lock);
@@ -144,8 +145,8 @@ static int migrate_page(struct page *dst, struct page *src,
 	/* dst is locked, as the mark needs it. Nobody frees it: it is isolated. */
 	compat_page_mark_movable(dst, &zsx_movable_ops);
 	compat_page_moved_away(src);
-	compat_count_zspage_page(dst, 1);
-	compat_count_zspage_page(src, -1);
+	compat_count_zspage_pages(page_zone(dst), 1);
+	compat_count_zspage_pages(page_zone(src), -1);
 	put_page(src);
 	atomic_long_inc(&zspage->class->pool->pages_migrated);
 	end_isolation(zspage, i);

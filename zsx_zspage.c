@@ -164,17 +164,18 @@ EXPORT_SYMBOL_IF_KUNIT(zsx_zspage_free);
 
 /* === Pages =============================================================== */
 
-/* A page is in the zone's counter from here to zsx_page_free(). */
-struct page *zsx_page_alloc(gfp_t gfp, int nid)
+/* So many pages are got or given back in one call of the page allocator. */
+#define PAGES_AT_ONCE	16U
+
+static gfp_t page_gfp(gfp_t gfp)
 {
-	struct page *page;
-
-	KUNIT_STATIC_STUB_REDIRECT(zsx_page_alloc, gfp, nid);
-
 	gfp &= ~__GFP_ZERO;
-	if (!zsx_movable)
-		gfp &= ~__GFP_MOVABLE;
-	page = alloc_pages_node(nid, gfp, 0);
+	return zsx_movable ? gfp : gfp & ~__GFP_MOVABLE;
+}
+
+/* Return: @page, ready for a zspage; NULL if it was NULL, or can't be, and was freed. */
+static struct page *prepare_page(struct page *page)
+{
 	if (!page)
 		return NULL;
 	/* page->private is 0: who finds the mark finds no zspage yet. */
@@ -182,20 +183,88 @@ struct page *zsx_page_alloc(gfp_t gfp, int nid)
 		__free_page(page);
 		return NULL;
 	}
-	compat_count_zspage_page(page, 1);
+	return page;
+}
+
+/* A page is in the zone's counter from here to zsx_page_free(), or zsx_loose_free(). */
+struct page *zsx_page_alloc(gfp_t gfp, int nid)
+{
+	struct page *page;
+
+	KUNIT_STATIC_STUB_REDIRECT(zsx_page_alloc, gfp, nid);
+
+	page = prepare_page(alloc_pages_node(nid, page_gfp(gfp), 0));
+	if (page)
+		compat_count_zspage_pages(page_zone(page), 1);
 	return page;
 }
 EXPORT_SYMBOL_IF_KUNIT(zsx_page_alloc);
+
+/**
+ * zsx_pages_alloc() - get pages, where that can be had cheaply
+ * @gfp: how
+ * @nid: where, or NUMA_NO_NODE
+ * @nr: how many would be good
+ * @loose: they are added to it; fewer than @nr, or none, if the page allocator hasn't
+ *	got so many at hand
+ */
+void zsx_pages_alloc(gfp_t gfp, int nid, unsigned int nr, struct zsx_loose *loose)
+{
+	unsigned int i, got;
+
+	KUNIT_STATIC_STUB_REDIRECT(zsx_pages_alloc, gfp, nid, nr, loose);
+
+	do {
+		struct page *pages[PAGES_AT_ONCE] = {};
+		unsigned int wanted = min(nr, PAGES_AT_ONCE);
+
+		got = compat_alloc_pages_bulk(page_gfp(gfp), nid, wanted, pages);
+		for (i = 0; i < got; i++) {
+			struct page *page = prepare_page(pages[i]);
+
+			if (!page)
+				continue;
+			compat_count_zspage_pages(page_zone(page), 1);
+			zsx_loose_add_page(loose, page);
+		}
+		nr -= wanted;
+	} while (nr && got);
+}
+EXPORT_SYMBOL_IF_KUNIT(zsx_pages_alloc);
 
 /* @page: NULL, or a page that is in no zspage. */
 void zsx_page_free(struct page *page)
 {
 	if (!page)
 		return;
-	compat_count_zspage_page(page, -1);
+	compat_count_zspage_pages(page_zone(page), -1);
 	__free_page(page);
 }
 EXPORT_SYMBOL_IF_KUNIT(zsx_page_free);
+
+/* @pages are all of one zone. */
+static void free_pages_of_zone(struct page **pages, unsigned int nr)
+{
+	compat_count_zspage_pages(page_zone(pages[0]), -(long)nr);
+	release_pages(pages, nr);
+}
+
+static void free_page_list(struct list_head *list)
+{
+	struct page *pages[PAGES_AT_ONCE] __uninitialized;
+	struct page *page, *next;
+	unsigned int nr = 0;
+
+	list_for_each_entry_safe(page, next, list, lru) {
+		if (nr == PAGES_AT_ONCE || (nr && page_zone(page) != page_zone(pages[0]))) {
+			free_pages_of_zone(pages, nr);
+			nr = 0;
+		}
+		pages[nr++] = page;
+	}
+	if (nr)
+		free_pages_of_zone(pages, nr);
+}
 
 /* The slots whose pages are all present, as pages[] says (I4). */
 static struct zsx_slots present_slots(const struct zsx_geometry *geo,
@@ -400,7 +469,7 @@ EXPORT_SYMBOL_IF_KUNIT(zsx_zspage_take);
  * @zspage: the zspage, linked
  * @first_page: the first page that may have become unused
  * @last_page: the last one
- * @loose: empty; what came loose is put in it, and zsx_loose_free() gives it back
+ * @loose: what came loose is added to it, and zsx_loose_free() gives it back
  *
  * Nothing else takes pages out or ends a zspage.
  */
@@ -422,7 +491,7 @@ void zsx_settle(struct zsx_class *class, struct zsx_zspage *zspage,
 		if (!zsx_slots_empty(users) || !zsx_zspage_page(zspage, i) ||
 		    zspage->isolated >> i & 1)
 			continue;
-		loose->pages[loose->nr_pages++] = take_out(class, zspage, i);
+		zsx_loose_add_page(loose, take_out(class, zspage, i));
 		lost_page = true;
 	}
 	/* Not nr_inuse: it would be read together with @isolated, and it was just written. */
@@ -430,7 +499,7 @@ void zsx_settle(struct zsx_class *class, struct zsx_zspage *zspage,
 		regroup(class, zspage, lost_page);
 	} else {
 		unlink_zspage(class, zspage);
-		loose->dead = zspage;
+		list_add(&zspage->list, &loose->zspages);
 	}
 	debug_check(class, zspage);
 }
@@ -441,7 +510,7 @@ EXPORT_SYMBOL_IF_KUNIT(zsx_settle);
  * @class: the zspage's class
  * @zspage: the zspage
  * @index: the slot, in use
- * @loose: empty; what came loose by it is put in it
+ * @loose: what came loose by it is added to it
  */
 void zsx_zspage_put(struct zsx_class *class, struct zsx_zspage *zspage,
 		    unsigned int index, struct zsx_loose *loose)
@@ -461,13 +530,16 @@ EXPORT_SYMBOL_IF_KUNIT(zsx_zspage_put);
 /* Outside class->lock. */
 void zsx_loose_free(struct zsx_loose *loose)
 {
-	unsigned int i;
+	struct zsx_zspage *zspage, *next;
 
 	KUNIT_STATIC_STUB_REDIRECT(zsx_loose_free, loose);
 
-	for (i = 0; i < loose->nr_pages; i++)
-		zsx_page_free(loose->pages[i]);
-	zsx_zspage_free(loose->dead);
+	if (loose->nr_pages == 1)
+		zsx_page_free(zsx_loose_take_page(loose));
+	else
+		free_page_list(&loose->pages);
+	list_for_each_entry_safe(zspage, next, &loose->zspages, list)
+		zsx_zspage_free(zspage);
 }
 EXPORT_SYMBOL_IF_KUNIT(zsx_loose_free);
 

@@ -1206,16 +1206,15 @@ static void stub_loose_free(struct zsx_loose *loose)
 	struct kunit *test = kunit_get_current_test();
 	struct fixture *f = test->priv;
 	bool locked = !spin_trylock(&f->class->lock);
+	struct zsx_zspage *dead = zsx_loose_first_zspage(loose);
 
 	if (!locked)
 		spin_unlock(&f->class->lock);
 	must_be(test, !locked, "pages go back outside class->lock");
-	must_be(test, !loose->dead || !atomic_read(&loose->dead->pins),
+	must_be(test, !dead || !atomic_read(&dead->pins),
 		"a zspage that ends isn't pinned");
 	f->nr_copies = 0;
-	while (loose->nr_pages)
-		zsx_page_free(loose->pages[--loose->nr_pages]);
-	zsx_zspage_free(loose->dead);
+	give_back(loose);
 }
 
 /* How many slots touch one page, at most. */

@@ -301,11 +301,12 @@ static unsigned int take(struct kunit *test, struct model *m)
 	struct recount before = recount(geo, m);
 	unsigned int place = lowest_missing_page(&before);
 	struct page *page = NULL;
-	struct zsx_loose loose = {};
+	struct zsx_loose loose;
 	zsx_location_t loc = {};
 	unsigned int want;
 	bool room;
 
+	zsx_loose_init(&loose);
 	f->step++;
 	KUNIT_ASSERT_LT(test, m->nr_inuse, geo->nr_objects);
 	if (!before.nr_free_present) {
@@ -334,7 +335,7 @@ static unsigned int take(struct kunit *test, struct model *m)
 	}
 	spin_unlock(&class->lock);
 
-	if (loose.dead)
+	if (zsx_loose_first_zspage(&loose))
 		m->zspage = NULL;
 	zsx_loose_free(&loose);
 	assert_right(test, room ? NULL : "the page at the lowest missing place lets no slot in");
@@ -354,16 +355,18 @@ static unsigned int take(struct kunit *test, struct model *m)
  * Whether exactly the pages that no object touches came loose, whole and once.
  * The test has a reference on each of them.
  */
-static const char *compare_loose(const struct zsx_loose *loose, struct model *m,
+static const char *compare_loose(struct zsx_loose *loose, struct model *m,
 				 const struct recount *after)
 {
-	unsigned int i, page, nr = 0;
+	struct zsx_zspage *dead = zsx_loose_first_zspage(loose);
+	unsigned int page, nr = 0;
+	struct page *each;
 
 	for (page = 0; page < ZSX_MAX_PAGES; page++) {
 		bool is_loose = false;
 
-		for (i = 0; i < loose->nr_pages; i++)
-			is_loose |= m->pages[page] && loose->pages[i] == m->pages[page];
+		list_for_each_entry(each, &loose->pages, lru)
+			is_loose |= each == m->pages[page];
 		if (!m->pages[page])
 			continue;
 		if (is_loose != !after->page[page])
@@ -375,10 +378,10 @@ static const char *compare_loose(const struct zsx_loose *loose, struct model *m,
 	}
 	if (nr != loose->nr_pages)
 		return "the number of pages that came loose";
-	if (loose->dead != (m->nr_inuse ? NULL : m->zspage))
-		return loose->dead ? "a zspage died before its last object" :
-				     "a zspage outlived its last object";
-	if (loose->dead && m->zspage->group != ZSX_NOT_LINKED)
+	if (dead != (m->nr_inuse ? NULL : m->zspage))
+		return dead ? "a zspage died before its last object" :
+			      "a zspage outlived its last object";
+	if (dead && m->zspage->group != ZSX_NOT_LINKED)
 		return "a dead zspage is linked";
 	return NULL;
 }
@@ -388,11 +391,13 @@ static void put(struct kunit *test, struct model *m, unsigned int i)
 {
 	struct fixture *f = test->priv;
 	struct zsx_class *class = f->class;
-	struct zsx_loose loose = {};
+	struct page *loose_pages[ZSX_MAX_PAGES], *each;
+	unsigned int page, nr = 0;
+	struct zsx_loose loose;
 	struct recount after;
 	const char *wrong;
-	unsigned int page;
 
+	zsx_loose_init(&loose);
 	f->step++;
 	m->inuse[i] = false;
 	m->nr_inuse--;
@@ -404,18 +409,20 @@ static void put(struct kunit *test, struct model *m, unsigned int i)
 	spin_unlock(&class->lock);
 
 	wrong = compare_loose(&loose, m, &after);
-	for (page = 0; page < loose.nr_pages; page++)
-		get_page(loose.pages[page]);
-	if (loose.dead)
+	list_for_each_entry(each, &loose.pages, lru) {
+		get_page(each);
+		loose_pages[nr++] = each;
+	}
+	if (zsx_loose_first_zspage(&loose))
 		m->zspage = NULL;
 	zsx_loose_free(&loose);
 	for (page = 0; page < ZSX_MAX_PAGES; page++)
 		if (!after.page[page])
 			m->pages[page] = NULL;
-	for (page = 0; page < loose.nr_pages; page++) {
-		if (page_count(loose.pages[page]) != 1)
+	while (nr--) {
+		if (page_count(loose_pages[nr]) != 1)
 			wrong = wrong ?: "a loose page was not given back, or twice";
-		put_page(loose.pages[page]);
+		put_page(loose_pages[nr]);
 	}
 	assert_right(test, wrong);
 	assert_right(test, compare_all(f));
@@ -463,15 +470,15 @@ static void drop_zspages(struct fixture *f)
 		struct zsx_loose loose;
 
 		while (zspage) {
-			loose = (struct zsx_loose) {};
+			zsx_loose_init(&loose);
 			spin_lock(&class->lock);
 			if (zspage->nr_inuse)
 				zsx_zspage_put(class, zspage,
 					       zsx_slots_first(zspage->inuse), &loose);
 			else
-				loose.dead = zspage;
+				list_add(&zspage->list, &loose.zspages);
 			spin_unlock(&class->lock);
-			if (loose.dead)
+			if (zsx_loose_first_zspage(&loose))
 				zspage = NULL;
 			zsx_loose_free(&loose);
 		}

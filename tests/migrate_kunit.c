@@ -1062,13 +1062,14 @@ static void page_changes_its_zspage(struct kunit *test, struct zsx_zspage *zspag
 	struct fixture *f = test->priv;
 	struct zsx_class *class = zspage->class;
 	unsigned long handle = f->objs[f->place].handle;
-	struct zsx_loose loose = {};
+	struct zsx_loose loose;
 	zsx_location_t loc;
 
+	zsx_loose_init(&loose);
 	f->points.at[ZSX_POINT_LOOKED] = NULL;
 	spin_lock(&class->lock);
 	zsx_zspage_put(class, zspage, f->place, &loose);
-	must_be(test, loose.nr_pages == 1 && loose.pages[0] == f->src, "the page comes loose");
+	must_be(test, loose.nr_pages == 1 && zsx_loose_take_page(&loose) == f->src, "the page comes loose");
 	zsx_zspage_install(class, f->other, f->src);
 	loc = zsx_zspage_take(class, f->other, handle);
 	zsx_location_publish(class, zsx_handle_of(handle), loc);
@@ -1130,25 +1131,23 @@ static void page_of_a_zspage_of_another_class_is_refused(struct kunit *test)
 static void stub_loose_free(struct zsx_loose *loose)
 {
 	struct kunit *test = kunit_get_current_test();
+	struct zsx_zspage *dead = zsx_loose_first_zspage(loose);
 	struct fixture *f = test->priv;
+	struct page *page;
 
 	must_be(test, !class_is_locked(f->zspage), "pages go back outside class->lock");
 	if (f->ends)
 		must_be(test, rcu_read_lock_held(), "an isolation's end is inside RCU");
-	if (loose->dead)
-		must_be(test, loose->dead->group == ZSX_NOT_LINKED &&
-			!atomic_read(&loose->dead->pins),
+	if (dead)
+		must_be(test, dead->group == ZSX_NOT_LINKED && !atomic_read(&dead->pins),
 			"a zspage that ends is on no list, and not pinned");
 	f->nr_loose += loose->nr_pages;
-	while (loose->nr_pages) {
-		struct page *page = loose->pages[--loose->nr_pages];
-
+	list_for_each_entry(page, &loose->pages, lru) {
 		must_be(test, !page_private(page), "a page names no zspage once it is out");
 		must_be(test, !zsx_movable_ops.isolate_page(page, ISOLATE_UNEVICTABLE),
 			"a page that is out can't be isolated");
-		zsx_page_free(page);
 	}
-	zsx_zspage_free(loose->dead);
+	give_back(loose);
 }
 
 static void nothing_leads_to_pages_that_are_let_go(struct kunit *test)
@@ -1266,11 +1265,9 @@ static void stub_loose_free_slowly(struct zsx_loose *loose)
 		mdelay(1);
 	must_be(test, !READ_ONCE(f->destroyer->is_done),
 		"a pool ends after the end of its last isolation");
-	while (loose->nr_pages)
-		zsx_page_free(loose->pages[--loose->nr_pages]);
 	/* Where the pool is gone, so is the class that this would look at. */
 	if (!f->points.wrong)
-		zsx_zspage_free(loose->dead);
+		give_back(loose);
 }
 
 static void destroy_waits_for_the_end_of_an_isolation(struct kunit *test)

@@ -290,4 +290,17 @@ static inline void must_be_pinned(struct kunit *test, struct zsx_zspage *zspage)
 		zsx_write_unpin(zspage);
 }
 
+/* --- what came loose ------------------------------------------------------ */
+
+/* As zsx_loose_free(), for its stubs. */
+static inline void give_back(struct zsx_loose *loose)
+{
+	struct zsx_zspage *zspage, *next;
+
+	while (loose->nr_pages)
+		zsx_page_free(zsx_loose_take_page(loose));
+	list_for_each_entry_safe(zspage, next, &loose->zspages, list)
+		zsx_zspage_free(zspage);
+}
+
 #endif /* _ZSX_TESTS_OBJECTS_H_ */

@@ -160,10 +160,11 @@ static void arrange(struct kunit *test, bool alone)
 static void move_object(struct fixture *f)
 {
 	struct zsx_class *class = f->from->class;
-	struct zsx_loose loose = {};
 	unsigned long handle = f->o->handle;
+	struct zsx_loose loose;
 	zsx_location_t loc;
 
+	zsx_loose_init(&loose);
 	fill_words(f->o, f->buf_at_point);
 	spin_lock(&class->lock);
 	loc = zsx_zspage_take(class, f->to, handle);
