@@ -530,7 +530,7 @@ const char *zsx_zspage_check(const struct zsx_class *class,
 			     struct zsx_zspage *zspage);
 const char *zsx_class_check(struct zsx_class *class);
 
-/* --- zsx.c --------------------------------------------------------------- */
+/* --- zsx_pool.c ---------------------------------------------------------- */
 
 unsigned long zsx_class_fewest_pages(const struct zsx_class *class);
 
