@@ -25,6 +25,7 @@
  * @to: has room for it
  * @other: gets the slot that @o leaves
  * @anew: @from, in another life
+ * @needs_no_descriptor: who looks for @o has its class already
  */
 struct fixture {
 	struct points points;
@@ -39,6 +40,7 @@ struct fixture {
 	struct zsx_zspage *to;
 	unsigned int slot;
 	struct zsx_zspage *anew;
+	bool needs_no_descriptor;
 };
 
 /* === Objects ============================================================= */
@@ -192,8 +194,7 @@ static void move_and_use_slot_anew(struct kunit *test, struct zsx_zspage *zspage
 
 	f->points.at[ZSX_POINT_READER_PINNED] = NULL;
 	f->points.at[ZSX_POINT_LOOKED] = NULL;
-	/* A free that has the class by the word needs no descriptor yet. */
-	if (zspage || !ZSX_LAYOUT.class_bits)
+	if (!f->needs_no_descriptor)
 		must_be_in_rcu(test);
 	if (zspage)
 		must_be_pinned(test, zspage);
@@ -331,8 +332,24 @@ static void move_and_end_zspage(struct kunit *test, struct zsx_zspage *zspage)
 	must_be(test, f->from->group == ZSX_NOT_LINKED, "a zspage ends with its last object");
 }
 
+static void drop_in_bulk(struct zsx_pool *pool, struct obj *o)
+{
+	zsx_free_bulk(pool, &o->handle, 1);
+	o->handle = 0;
+}
+
+/* @needs_no_descriptor: before it takes the lock; where the word has the class, nobody does */
+static const struct free_param {
+	const char *name;
+	void (*drop)(struct zsx_pool *pool, struct obj *o);
+	bool needs_no_descriptor;
+} free_ways[] = { { "alone", drop, false }, { "in bulk", drop_in_bulk, true } };
+
+#define for_each_free(way) \
+	for ((way) = free_ways; (way) < free_ways + ARRAY_SIZE(free_ways); (way)++)
+
 /* The object is freed where it is, and nothing where it was. */
-static void free_looks_again(struct kunit *test)
+static void try_free_looks_again(struct kunit *test, const struct free_param *way)
 {
 	struct fixture *f = test->priv;
 	bool alone;
@@ -345,16 +362,26 @@ static void free_looks_again(struct kunit *test)
 		frees = stats_of(f).frees;
 		f->points.at[ZSX_POINT_LOOKED] = alone ? move_and_end_zspage :
 							 move_and_use_slot_anew;
-		drop(f->pool, f->o);
-		KUNIT_EXPECT_EQ(test, f->points.nr[ZSX_POINT_LOOKED], 1 + alone);
+		f->points.nr[ZSX_POINT_LOOKED] = 0;
+		f->needs_no_descriptor = way->needs_no_descriptor || ZSX_LAYOUT.class_bits;
+		way->drop(f->pool, f->o);
+		KUNIT_EXPECT_EQ_MSG(test, f->points.nr[ZSX_POINT_LOOKED], 1, "%s", way->name);
 		expect_nothing_wrong(test);
-		KUNIT_EXPECT_EQ(test, stats_of(f).frees, frees + 1);
+		KUNIT_EXPECT_EQ_MSG(test, stats_of(f).frees, frees + 1, "%s", way->name);
 		KUNIT_EXPECT_EQ(test, f->to->nr_inuse, f->to->class->geo->nr_objects - 1);
 		expect_right(test);
 		expect_all_intact(test);
 		if (alone)
 			break;
 	}
+}
+
+static void free_looks_again(struct kunit *test)
+{
+	const struct free_param *way;
+
+	for_each_free(way)
+		try_free_looks_again(test, way);
 }
 
 static void object_comes_back(struct kunit *test, struct zsx_zspage *zspage)
@@ -372,18 +399,24 @@ static void object_comes_back(struct kunit *test, struct zsx_zspage *zspage)
 static void free_looks_again_at_the_descriptor(struct kunit *test)
 {
 	struct fixture *f = test->priv;
-	u64 frees;
+	const struct free_param *way;
 
-	arrange(test, false);
-	frees = stats_of(f).frees;
-	f->points.at[ZSX_POINT_LOOKED] = object_comes_back;
-	WRITE_ONCE(f->from->class, NULL);
-	drop(f->pool, f->o);
-	KUNIT_EXPECT_EQ(test, f->points.nr[ZSX_POINT_LOOKED], 1);
-	KUNIT_EXPECT_PTR_EQ(test, f->from->class, f->to->class);
-	KUNIT_EXPECT_EQ(test, stats_of(f).frees, frees + 1);
-	expect_right(test);
-	expect_all_intact(test);
+	for_each_free(way) {
+		u64 frees;
+
+		drop_all(f);
+		arrange(test, false);
+		frees = stats_of(f).frees;
+		f->points.nr[ZSX_POINT_LOOKED] = 0;
+		f->points.at[ZSX_POINT_LOOKED] = object_comes_back;
+		WRITE_ONCE(f->from->class, NULL);
+		way->drop(f->pool, f->o);
+		KUNIT_EXPECT_EQ_MSG(test, f->points.nr[ZSX_POINT_LOOKED], 1, "%s", way->name);
+		KUNIT_EXPECT_PTR_EQ(test, f->from->class, f->to->class);
+		KUNIT_EXPECT_EQ_MSG(test, stats_of(f).frees, frees + 1, "%s", way->name);
+		expect_right(test);
+		expect_all_intact(test);
+	}
 }
 
 /* === Threads ============================================================= */

@@ -164,6 +164,28 @@ static int try_size_too_large(struct scene *scene)
 	return err;
 }
 
+/* All or none: not even the good ones are stored. */
+static int try_bulk_sizes(struct scene *scene)
+{
+	static const struct {
+		size_t size;
+		int err;
+	} bad[] = { { 0, -EINVAL }, { PAGE_SIZE + 1, -ENOSPC }, { SIZE_MAX, -ENOSPC } };
+	unsigned long handles[3];
+	struct zsx_pool_stats stats;
+	unsigned int i;
+	int err = 0;
+
+	for (i = 0; !err && i < ARRAY_SIZE(bad); i++) {
+		size_t sizes[] = { LEN, bad[i].size, LEN };
+
+		err = claim(zsx_malloc_bulk(scene->pool, sizes, ARRAY_SIZE(sizes), GFP_KERNEL,
+					    NUMA_NO_NODE, handles) == bad[i].err);
+	}
+	zsx_pool_stats(scene->pool, &stats);
+	return err ?: claim(stats.mallocs == NR_NEIGHBOURS + 1);
+}
+
 static int try_write_too_long(struct scene *scene)
 {
 	memset(pattern, 0, sizeof(pattern));
@@ -254,6 +276,17 @@ static int try_double_free(struct scene *scene)
 	return 0;
 }
 
+/* And what is no handle among them. */
+static int try_double_free_in_bulk(struct scene *scene)
+{
+	unsigned long handles[] = { 0, scene->victim, (unsigned long)-ENOMEM, scene->victim };
+
+	zsx_free_bulk(scene->pool, handles, ARRAY_SIZE(handles));
+	zsx_free_bulk(scene->pool, handles, ARRAY_SIZE(handles));
+	zsx_free_bulk(scene->pool, handles, 0);
+	return 0;
+}
+
 /* Do @misuse to @scene's victim through another pool. */
 static int through_another(struct scene *scene,
 			   int (*misuse)(struct zsx_pool *pool, unsigned long handle))
@@ -272,6 +305,17 @@ static int free_by(struct zsx_pool *pool, unsigned long handle)
 {
 	zsx_free(pool, handle);
 	return 0;
+}
+
+static int free_in_bulk_by(struct zsx_pool *pool, unsigned long handle)
+{
+	zsx_free_bulk(pool, &handle, 1);
+	return 0;
+}
+
+static int try_foreign_free_in_bulk(struct scene *scene)
+{
+	return through_another(scene, free_in_bulk_by);
 }
 
 static int try_foreign_free(struct scene *scene)
@@ -435,6 +479,7 @@ static const struct misuse {
 } misuses[] = {
 	{ "size-0", try_size_0 },
 	{ "size-too-large", try_size_too_large },
+	{ "bulk-sizes", try_bulk_sizes },
 	{ "write-too-long", try_write_too_long },
 	{ "read-too-long", try_read_too_long },
 	{ "free-null", try_free_null },
@@ -442,7 +487,9 @@ static const struct misuse {
 	{ "access-null", try_access_null },
 	{ "access-freed", try_access_freed, true },
 	{ "double-free", try_double_free, true },
+	{ "double-free-in-bulk", try_double_free_in_bulk, true },
 	{ "foreign-free", try_foreign_free },
+	{ "foreign-free-in-bulk", try_foreign_free_in_bulk },
 	{ "foreign-access", try_foreign_access },
 	{ "same-name", try_same_name },
 	{ "long-name", try_long_name },

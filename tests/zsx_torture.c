@@ -74,6 +74,7 @@ MODULE_PARM_DESC(frames,
 #define MAX_THREADS	32
 #define NR_CYCLERS	2	/* threads that make and destroy pools */
 #define NR_OPEN		8	/* objects that a thread may have open at once */
+#define MAX_BULK	40	/* objects in one call */
 #define PHASE		4096	/* turns until a thread wants other things */
 #define CYCLE_OBJECTS	256	/* in a pool that comes and goes */
 
@@ -101,6 +102,7 @@ struct slot {
 
 enum op {
 	OP_MALLOC,
+	OP_MALLOC_BULK,
 	OP_NO_MEMORY,
 	OP_WRITE,
 	OP_WRITE_MAP,
@@ -109,12 +111,14 @@ enum op {
 	OP_READ_SG,
 	OP_READ_MAP,
 	OP_FREE,
+	OP_FREE_BULK,
 	OP_COMPACT,
 	NR_OPS,
 };
 
 static const char *const op_names[NR_OPS] = {
 	[OP_MALLOC] = "mallocs",
+	[OP_MALLOC_BULK] = "mallocs_in_bulk",
 	[OP_NO_MEMORY] = "no_memory",
 	[OP_WRITE] = "writes",
 	[OP_WRITE_MAP] = "writes_by_map",
@@ -123,6 +127,7 @@ static const char *const op_names[NR_OPS] = {
 	[OP_READ_SG] = "reads_by_sg",
 	[OP_READ_MAP] = "reads_by_map",
 	[OP_FREE] = "frees",
+	[OP_FREE_BULK] = "frees_in_bulk",
 	[OP_COMPACT] = "compactions",
 };
 
@@ -303,29 +308,66 @@ static void write_slot_by_map(struct worker *w, struct slot *slot)
 	did(w, OP_WRITE_MAP);
 }
 
-static void malloc_slot(struct worker *w, struct slot *slot)
+static gfp_t pick_gfp(struct worker *w)
 {
 	gfp_t gfp = __GFP_HIGHMEM | __GFP_MOVABLE | __GFP_NOWARN;
-	unsigned int size = pick_size(w);
 
-	gfp |= below(&w->rnd, 4) ? GFP_KERNEL | __GFP_NORETRY : GFP_NOWAIT;
-	slot->handle = 0;
-	if (!memory_is_short()) {
-		slot->handle = zsx_malloc(w->pool, size, gfp, NUMA_NO_NODE);
-		if (IS_ERR_VALUE(slot->handle))
-			slot->handle = 0;
-	}
-	if (!slot->handle) {
-		did(w, OP_NO_MEMORY);
-		return;
-	}
+	return gfp | (below(&w->rnd, 4) ? GFP_KERNEL | __GFP_NORETRY : GFP_NOWAIT);
+}
+
+static void fill_slot(struct worker *w, struct slot *slot, unsigned long handle,
+		      unsigned int size)
+{
+	slot->handle = handle;
 	slot->is = (struct record) {
 		.number = (u64)w->id << 40 | w->nr_ever++,
 		.size = size,
 	};
 	w->nr_live++;
-	did(w, OP_MALLOC);
 	write_slot(w, slot);
+}
+
+static void malloc_slot(struct worker *w, struct slot *slot)
+{
+	unsigned int size = pick_size(w);
+	gfp_t gfp = pick_gfp(w);
+	unsigned long handle = -ENOMEM;
+
+	if (!memory_is_short())
+		handle = zsx_malloc(w->pool, size, gfp, NUMA_NO_NODE);
+	if (IS_ERR_VALUE(handle)) {
+		did(w, OP_NO_MEMORY);
+		return;
+	}
+	fill_slot(w, slot, handle, size);
+	did(w, OP_MALLOC);
+}
+
+/* Store in all slots from @first to @end that are free. */
+static void malloc_slots(struct worker *w, struct slot *first, struct slot *end)
+{
+	unsigned long handles[MAX_BULK];
+	size_t sizes[MAX_BULK];
+	gfp_t gfp = pick_gfp(w);
+	unsigned int nr = 0;
+	struct slot *slot;
+
+	for (slot = first; slot < end; slot++)
+		if (!slot->handle)
+			sizes[nr++] = pick_size(w);
+	if (memory_is_short() ||
+	    zsx_malloc_bulk(w->pool, sizes, nr, gfp, NUMA_NO_NODE, handles)) {
+		did(w, OP_NO_MEMORY);
+		return;
+	}
+	nr = 0;
+	for (slot = first; slot < end; slot++) {
+		if (slot->handle)
+			continue;
+		fill_slot(w, slot, handles[nr], sizes[nr]);
+		nr++;
+		did(w, OP_MALLOC_BULK);
+	}
 }
 
 static void read_slot(struct worker *w, struct slot *slot)
@@ -406,6 +448,35 @@ static void free_slot(struct worker *w, struct slot *slot)
 	did(w, OP_FREE);
 }
 
+/* Free all from @first to @end; what holds none is among them. */
+static void free_slots(struct worker *w, struct slot *first, struct slot *end)
+{
+	unsigned long handles[MAX_BULK];
+	struct slot *slot;
+
+	for (slot = first; slot < end; slot++) {
+		handles[slot - first] = slot->handle;
+		if (!slot->handle)
+			continue;
+		read_slot(w, slot);
+		slot->handle = 0;
+		w->nr_live--;
+		did(w, OP_FREE_BULK);
+	}
+	zsx_free_bulk(w->pool, handles, end - first);
+}
+
+static void use_many(struct worker *w)
+{
+	unsigned int nr = min(1 + below(&w->rnd, MAX_BULK), nr_slots);
+	struct slot *first = &w->slots[below(&w->rnd, nr_slots - nr + 1)];
+
+	if (w->nr_live < w->goal)
+		malloc_slots(w, first, first + nr);
+	else
+		free_slots(w, first, first + nr);
+}
+
 static void compact(struct worker *w)
 {
 	atomic_long_add(zsx_compact(w->pool), &nr_pages_freed);
@@ -463,6 +534,8 @@ static void turn(struct worker *w)
 	}
 	if (!below(&w->rnd, 128))
 		read_held(w);
+	if (!below(&w->rnd, 32))
+		use_many(w);
 	if (!below(&w->rnd, turns_to_compact))
 		compact(w);
 }

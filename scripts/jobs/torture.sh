@@ -315,7 +315,7 @@ drain() {
 
 # Add what zsx_torture and its pool counted to the numbers.
 take_counts() {
-	for name in mallocs no_memory frees writes writes_by_map reads reads_held reads_by_sg \
+	for name in mallocs mallocs_in_bulk no_memory frees frees_in_bulk writes writes_by_map reads reads_held reads_by_sg \
 		reads_by_map compactions pool_cycles mismatches pages_compacted objects_copied \
 		pages_migrated migrations_refused pins_retried skipped_busy; do
 		get $name $dir/report
@@ -555,8 +555,9 @@ take_counts
 vmstat pgmigrate_success
 pgmigrate=$((got - pgmigrate))
 
-counts="$(uname -r): $(number mallocs) mallocs, $(number no_memory) without memory, \
-$(number frees) frees, $(number writes) writes and $(number writes_by_map) by map, \
+counts="$(uname -r): $(number mallocs) mallocs, $(number mallocs_in_bulk) in bulk, \
+$(number no_memory) without memory, \
+$(number frees) frees, $(number frees_in_bulk) in bulk, $(number writes) writes and $(number writes_by_map) by map, \
 $(number reads) reads, $(number reads_held) held, $(number reads_by_sg) by sg, \
 $(number reads_by_map) by map; \
 migrations: $pgmigrate of all pages, $(number pages_migrated) of zsx's, \

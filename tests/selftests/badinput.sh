@@ -9,7 +9,7 @@
 
 misuse=/sys/kernel/debug/zsx_misuse/do
 
-begin 22 zsx_misuse
+begin 25 zsx_misuse
 
 load zsxmalloc && load zsx_misuse || exit 1
 
@@ -28,6 +28,7 @@ says_nothing() { # MISUSE
 
 check "malloc of 0 bytes" says_nothing size-0
 check "malloc of too many bytes, up to SIZE_MAX" says_nothing size-too-large
+check "malloc of many, one of a wrong size" says_nothing bulk-sizes
 check "free of 0" says_nothing free-null
 check "free of each error" says_nothing free-error
 
@@ -44,7 +45,9 @@ check "access to another pool's object" says_nothing foreign-access
 warn_will_come 'zsx: pool zsx_misuse: free of an object that was freed'
 check "a double free" says double-free 'zsx: pool zsx_misuse: free of an object that was freed'
 check "and again: once is enough" says_nothing double-free
+check "and among many" says_nothing double-free-in-bulk
 check "free of another pool's object" says_nothing foreign-free
+check "and among many" says_nothing foreign-free-in-bulk
 
 check "a pool's name twice" says_nothing same-name
 check "a pool's name of 300 bytes" says_nothing long-name
