@@ -31,7 +31,10 @@ METRICS = {
 # The row's name says it.
 UNNAMED = ("ns", "instructions", "held-of-10000")
 
-OPERATIONS = ("malloc", "write", "read", "read-sg", "free-order", "free-random", "free-malloc")
+OPERATIONS = ("malloc", "write", "read", "read-sg", "free-order", "free-random", "free-malloc",
+              "malloc-bulk", "free-bulk")
+# Many objects in a call; zsx's own single calls that do the same.
+BULK = {"malloc-bulk": "malloc", "free-bulk": "free-random"}
 QUANTILES = ("p50", "p75", "p90", "p95", "p99", "p99.5", "p99.9", "p99.95", "p99.99",
              "p99.995", "p99.999", "max")
 MOVERS = ("nobody", "compact", "migrate")
@@ -39,12 +42,15 @@ STATES = ("full", "half-replaced", "half-freed", "quarter-left", "compacted")
 DENSITY_MIXES = ("lzo-rle", "uniform", "recorded")
 POOLS = ("1-pools", "32-pools")
 PROCESSES = (1, 2, 4)
-PLOTS = ("bench-speed", "bench-instructions", "bench-latency", "bench-density")
+CREWS = (1, 2, 4, 8, 16) # threads, however many CPUs there are
+OBJECTS = (10_000, 100_000, 1_000_000, 10_000_000)
+QUICK_OBJECTS = OBJECTS[:2]
+PLOTS = ("bench-speed", "bench-instructions", "bench-scaling", "bench-latency", "bench-density")
 
 Key = collections.namedtuple("Key", "source row threads metric")
 
 
-def expected(groups, threads):
+def expected(groups, threads, scale):
     """The rows that the groups of scripts/jobs/bench.sh must give, in the table's order."""
     keys = []
 
@@ -58,8 +64,11 @@ def expected(groups, threads):
             for operation in OPERATIONS:
                 for nr in threads:
                     add(f"{operation}/{mix}/{set_}", nr, "ns")
+            for operation in BULK:
+                for nr in threads:
+                    add(f"{operation}/{mix}/{set_}-alone", nr, "ns")
     if "pools" in groups:
-        for operation in OPERATIONS:
+        for operation in (operation for operation in OPERATIONS if operation not in BULK):
             for pools in POOLS:
                 add(f"{operation}/mixed/{pools}", 2, "ns")
         for pools in POOLS:
@@ -68,6 +77,17 @@ def expected(groups, threads):
         for mix in ("mixed", "one", "page"):
             keys.extend(Key("icount", f"{operation}/{mix}/counted", 1, "instructions")
                         for operation in OPERATIONS)
+            keys.extend(Key("icount", f"{operation}/{mix}/counted-alone", 1, "instructions")
+                        for operation in BULK)
+    if "threads" in groups:
+        for mix in ("mixed", "one"):
+            for operation in OPERATIONS:
+                for nr in CREWS:
+                    add(f"{operation}/{mix}/threads", nr, "ns")
+    if "objects" in groups:
+        for nr in OBJECTS if scale == "full" else QUICK_OBJECTS:
+            for operation in OPERATIONS:
+                add(f"{operation}/tiny/{nr}", 1, "ns")
     if "munmap" in groups:
         for part in ("whole", "above-floor"):
             for nr in PROCESSES:
@@ -87,6 +107,13 @@ def expected(groups, threads):
             for state in STATES:
                 add(f"density/{mix}/{state}", 1, "held-of-10000")
     return keys
+
+
+def is_done_twice(key):
+    """What is the same each time, and what takes long."""
+    first, *rest = key.row.split("/")
+    return key.source == "icount" or rest[-1] == str(OBJECTS[-1]) or \
+        (first == "density" and rest[0] in DENSITY_MIXES)
 
 
 class Row:
@@ -139,6 +166,10 @@ class Run:
             by_round.setdefault(allocator, {})[nr] = value
         for key in [key for key in self.rows if key.row == "munmap/lzo-rle/whole"]:
             self.add_above_floor(key)
+        for key in list(self.rows):
+            operation = key.row.split("/")[0]
+            if operation in BULK:
+                self.add_against_single(key, BULK[operation])
 
     def add_above_floor(self, key):
         """What of the time is the allocator's: frees that do nothing take the rest."""
@@ -149,6 +180,16 @@ class Run:
                  for allocator in (IN_TREE, ZSX)}
         key = key._replace(row="munmap/lzo-rle/above-floor")
         self.rows[key] = Row(key, above)
+
+    def add_against_single(self, key, single):
+        """zsx's many objects in a call against its own single calls."""
+        operation, rest = key.row.split("/", 1)
+        one = self.rows.get(key._replace(row=f"{single}/{rest}"))
+        if one:
+            by_round = {IN_TREE: one.by_round.get(ZSX, {}),
+                        ZSX: self.rows[key].by_round.get(ZSX, {})}
+            key = key._replace(row=f"{operation}/{rest}-alone")
+            self.rows[key] = Row(key, by_round)
 
     @classmethod
     def load(cls, path):
@@ -164,7 +205,7 @@ class Run:
         parameters = self.data["parameters"]
         groups = parameters["rows"].split(",")
         threads = [int(nr) for nr in parameters["threads"].split(",")]
-        return expected(groups, threads)
+        return expected(groups, threads, parameters["scale"])
 
     def compared(self):
         """The rows that have ratios, in the table's order."""
@@ -177,9 +218,7 @@ class Run:
         missing = []
         for key in self.wanted():
             row = self.rows.get(key)
-            # What is the same each time is done twice.
-            twice = key.source == "icount" or key.row.startswith(tuple(f"density/{mix}/" for mix in DENSITY_MIXES))
-            wanted = min(rounds, 2) if twice else rounds
+            wanted = min(rounds, 2) if is_done_twice(key) else rounds
             if not row or len(row.rounds()) != wanted:
                 missing.append(key)
         return missing

@@ -91,6 +91,12 @@ static unsigned int mix_one_len(struct rnd_state *rnd)
 	return 1000;
 }
 
+/* As many objects as can be in the least memory, nearly. */
+static unsigned int mix_tiny_len(struct rnd_state *rnd)
+{
+	return 16 + mix_below(rnd, 33);
+}
+
 static unsigned int mix_page_len(struct rnd_state *rnd)
 {
 	return PAGE_SIZE;
@@ -112,6 +118,7 @@ static const struct mix mixes[] = {
 	{ "recorded", mix_recorded_len },
 	{ "mixed", mix_mixed_len },
 	{ "one", mix_one_len },
+	{ "tiny", mix_tiny_len },
 	{ "page", mix_page_len },
 };
 

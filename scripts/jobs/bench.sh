@@ -13,9 +13,11 @@ page_size=4096 # of the kernels that the lab has
 
 case $scale in
 full)	cold_bytes=200000000 hot_passes=60 latency_ms=200 latency_bytes=100000000 counted_bytes=20000000 density_bytes=200000000
-	compaction_bytes=100000000 pools_bytes=64000000 munmap_mb=256 ;;
+	compaction_bytes=100000000 pools_bytes=64000000 munmap_mb=256
+	threads_bytes=32000000 most_objects=10000000 ;;
 quick)	cold_bytes=10000000 hot_passes=4 latency_ms=20 latency_bytes=16000000 counted_bytes=2000000 density_bytes=10000000
-	compaction_bytes=10000000 pools_bytes=8000000 munmap_mb=16 ;;
+	compaction_bytes=10000000 pools_bytes=8000000 munmap_mb=16
+	threads_bytes=2000000 most_objects=100000 ;;
 *)	echo "no scale '$scale'"; exit 1 ;;
 esac
 hot_bytes=2000000
@@ -44,6 +46,27 @@ group_cold() {
 		for mix in mixed one page; do
 			measure micro cold $mix $cold_bytes 1 3 "$n" 1 "$seed"
 		done
+	done
+}
+
+# More threads than CPUs, too: who holds a lock may not be running.
+group_threads() {
+	measure line
+	for n in 1 2 4 8 16; do
+		for mix in mixed one; do
+			measure micro threads $mix $threads_bytes 2 1 "$n" 1 "$seed"
+		done
+	done
+}
+
+# Objects of 32 bytes in the mean. The last is what memory has room for, twice.
+group_objects() {
+	for objects in 10000 100000 1000000 10000000; do
+		[ $objects -le $most_objects ] || continue
+		[ $objects -lt 10000000 ] || [ "$round" -le 2 ] || continue
+		passes=$((1000000 / objects))
+		measure micro $objects tiny $((objects * 32)) $((passes > 1 ? passes : 1)) 1 1 1 \
+			"$seed"
 	done
 }
 
@@ -99,6 +122,12 @@ state() {
 	done
 }
 
+# In-tree zsmalloc doesn't measure its own.
+longest_hold() {
+	sed -n "s|^longest_hold_ns[: ]*\([0-9]*\)\$|bench $round zsx longest-hold/$1/compacted 1 ns \1|p" \
+		/sys/kernel/debug/zsx/zsx_bench.0/stats
+}
+
 # Slabs remember who was there before: each count begins with new ones.
 group_density() {
 	for mix in lzo-rle uniform recorded; do
@@ -115,6 +144,7 @@ group_density() {
 		state $mix/quarter-left 1
 		tell compact
 		state $mix/compacted 1
+		[ "$allocator" = zsmalloc ] || longest_hold $mix
 		tell reset
 	done
 }

@@ -123,6 +123,7 @@ int micro(const char *set, const char *mix, u64 bytes, unsigned int passes,
 	  unsigned int repeat, unsigned int nr_threads, unsigned int nr_pools, u32 seed);
 int latency(const char *op, const char *mix, const char *mover, u64 bytes, unsigned int ms,
 	    u32 seed);
+int line_transfer(void);
 int compaction(const char *mix, u64 bytes, unsigned int keep, u32 seed);
 
 int density_fill(const char *mix, u64 bytes, unsigned int nr_pools, u32 seed);

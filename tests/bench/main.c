@@ -11,6 +11,7 @@
  *   micro SET MIX BYTES PASSES REPEAT THREADS POOLS SEED    micro.c
  *   latency OP MIX MOVER BYTES MS SEED                      latency.c
  *   compaction MIX BYTES KEEP_PERCENT SEED                  compaction.c
+ *   line                                                    line.c
  *   fill MIX BYTES POOLS SEED                               density.c, like all that follow
  *   churn PERCENT SEED       free that many objects, and store as many new ones
  *   thin PERCENT SEED        free that many
@@ -69,6 +70,8 @@ static int run(const char *command)
 		return density_churn(a, seed);
 	if (sscanf(command, "thin %u %u", &a, &seed) == 2)
 		return density_thin(a, seed);
+	if (!strcmp(command, "line"))
+		return line_transfer();
 	if (!strcmp(command, "compact"))
 		return density_compact();
 	if (!strcmp(command, "state"))

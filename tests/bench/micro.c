@@ -14,6 +14,9 @@
  *   free-order   in the order of malloc
  *   free-random
  *   free-malloc  free one, malloc one of another length; both together are one operation
+ *   malloc-bulk  as malloc, BULK objects in a call. Where the allocator has no such call,
+ *                one call each. (Not measured with many pools.)
+ *   free-bulk    as free-random, in the same way
  */
 #include <linux/err.h>
 #include <linux/ktime.h>
@@ -25,8 +28,13 @@
 #include <linux/unaligned.h>
 
 #include "bench.h"
+#include "bulk.h"
 
-enum op { OP_MALLOC, OP_WRITE, OP_READ, OP_READ_SG, OP_FREE_ORDER, OP_FREE_RANDOM, OP_FREE_MALLOC, NR_OPS };
+/* About as many as a large folio has pages that are swapped out or given up together. */
+#define BULK	64
+
+enum op { OP_MALLOC, OP_WRITE, OP_READ, OP_READ_SG, OP_FREE_ORDER, OP_FREE_RANDOM,
+	  OP_FREE_MALLOC, OP_MALLOC_BULK, OP_FREE_BULK, NR_OPS };
 
 static const char * const op_names[] = {
 	[OP_MALLOC] = "malloc",
@@ -36,6 +44,8 @@ static const char * const op_names[] = {
 	[OP_FREE_ORDER] = "free-order",
 	[OP_FREE_RANDOM] = "free-random",
 	[OP_FREE_MALLOC] = "free-malloc",
+	[OP_MALLOC_BULK] = "malloc-bulk",
+	[OP_FREE_BULK] = "free-bulk",
 };
 static_assert(ARRAY_SIZE(op_names) == NR_OPS);
 
@@ -150,6 +160,40 @@ static void free_and_malloc(struct worker *w)
 	}
 }
 
+static void malloc_in_bulk(struct worker *w)
+{
+	unsigned long i, handles[BULK];
+	size_t sizes[BULK];
+	unsigned int k, nr;
+
+	for (i = 0; i < w->nr_items; i += nr) {
+		struct item *items = &w->items[i];
+
+		nr = min(w->nr_items - i, (unsigned long)BULK);
+		for (k = 0; k < nr; k++)
+			sizes[k] = items[k].len;
+		if (bulk_malloc(w->crew->pools[0], sizes, nr, BENCH_GFP, NUMA_NO_NODE, handles)) {
+			worker_fail(w, -ENOMEM);
+			return;
+		}
+		for (k = 0; k < nr; k++)
+			items[k].handle = handles[k];
+	}
+}
+
+static void free_in_bulk(struct worker *w)
+{
+	unsigned long i, handles[BULK];
+	unsigned int k, nr;
+
+	for (i = 0; i < w->nr_items; i += nr) {
+		nr = min(w->nr_items - i, (unsigned long)BULK);
+		for (k = 0; k < nr; k++)
+			handles[k] = w->walk[i + k].handle;
+		bulk_free(w->crew->pools[0], handles, nr);
+	}
+}
+
 static void verify_all(struct worker *w)
 {
 	unsigned long i;
@@ -261,6 +305,22 @@ static void replace_and_free(struct worker *w)
 	check_empty(w);
 }
 
+static void store_and_free_in_bulk(struct worker *w)
+{
+	unsigned long i;
+
+	for (i = 0; i < w->nr_items; i++)
+		w->items[i].handle = 0;
+	timed(w, OP_MALLOC_BULK, malloc_in_bulk);
+	worker_shuffle(w);
+	if (!crew_failed(w->crew)) {
+		write_all(w);
+		verify_all(w);
+	}
+	timed(w, OP_FREE_BULK, free_in_bulk);
+	check_empty(w);
+}
+
 static void work(struct worker *w)
 {
 	struct plan *plan = w->crew->data;
@@ -272,6 +332,8 @@ static void work(struct worker *w)
 			store_free_at_random(w);
 		if (!crew_failed(w->crew))
 			replace_and_free(w);
+		if (!crew_failed(w->crew) && w->crew->nr_pools == 1)
+			store_and_free_in_bulk(w);
 		crew_meet(w->crew);
 		cond_resched();
 	}
@@ -286,6 +348,8 @@ static void report(const struct plan *plan, const char *set, const char *mix,
 	for (op = 0; op < NR_OPS; op++) {
 		u64 sum = 0;
 
+		if (!plan->times[0].nr[op])
+			continue;
 		for (i = 0; i < nr_threads; i++)
 			sum += div64_u64(plan->times[i].ns[op] * 1000, plan->times[i].nr[op]);
 		snprintf(row, sizeof(row), "%s/%s/%s", op_names[op], mix, set);
