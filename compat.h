@@ -17,6 +17,7 @@
 #include <linux/pgtable.h>
 #include <linux/shrinker.h>
 #include <linux/slab.h>
+#include <linux/stacktrace.h>
 #include <linux/timex.h>
 #include <linux/version.h>
 #include <linux/vmstat.h>
@@ -204,6 +205,24 @@ static inline void compat_shrinker_unregister(struct compat_shrinker *cs)
 	shrinker_free(cs->shrinker);
 #endif
 	kfree(cs);
+}
+
+/* Where the kernel can't tell its callers, there are none. Return: how many. */
+static inline unsigned int compat_stack_save(unsigned long *frames, unsigned int most,
+					     unsigned int skip)
+{
+#ifdef CONFIG_STACKTRACE
+	return stack_trace_save(frames, most, skip);
+#else
+	return 0;
+#endif
+}
+
+static inline void compat_stack_print(const unsigned long *frames, unsigned int nr)
+{
+#ifdef CONFIG_STACKTRACE
+	stack_trace_print(frames, nr, 2);
+#endif
 }
 
 /* v6.5. Before, slab merges what it likes, unless booted with slab_nomerge. */

@@ -64,7 +64,7 @@ static struct zsx_class *guess_class(struct zsx_pool *pool, zsx_location_t loc)
 	struct zsx_zspage *zspage = zsx_zspage_of(loc);
 	struct zsx_class *class;
 
-	if (!zspage)
+	if (!zspage || (zsx_is_hardened() && !zsx_may_be_zspage(pool, zspage)))
 		return NULL;
 	/* Before the word is read again. Pairs with zsx_zspage_alloc(). */
 	class = smp_load_acquire(&zspage->class);
@@ -86,7 +86,7 @@ static struct zsx_class *class_of(const struct zsx_zspage *zspage)
  * The zspage of @handle's object, if the word is its location, of @class; else NULL.
  * Whatever the word is, nothing but descriptors is looked at: the lock is an RCU section
  * too, if the word was read in it. The back pointer is a cold line: it is looked at
- * where the class was a guess, and in debug kernels.
+ * where the class was a guess, where handles are checked, and in debug kernels.
  */
 static struct zsx_zspage *find_object(struct zsx_class *class, unsigned long handle,
 				      zsx_location_t loc)
@@ -97,10 +97,12 @@ static struct zsx_zspage *find_object(struct zsx_class *class, unsigned long han
 
 	lockdep_assert_held(&class->lock);
 
+	if (zsx_is_hardened() && zspage && !zsx_may_be_zspage(class->pool, zspage))
+		return NULL;
 	if (unlikely(!zspage || class_of(zspage) != class ||
 		     zspage->group == ZSX_NOT_LINKED || !zsx_slots_test(&zspage->inuse, i)))
 		return NULL;
-	if ((ZSX_DEBUG || !ZSX_LAYOUT.class_bits) &&
+	if ((ZSX_DEBUG || !ZSX_LAYOUT.class_bits || zsx_is_hardened()) &&
 	    zsx_zspage_handles(class->geo, zspage)[i] != handle)
 		return NULL;
 	return zspage;
@@ -171,6 +173,8 @@ static struct zsx_zspage *lock_by_descriptor(struct zsx_pool *pool, unsigned lon
 static struct zsx_zspage *lock_object(struct zsx_pool *pool, unsigned long handle,
 				      zsx_location_t *loc)
 {
+	if (zsx_is_hardened() && !zsx_may_be_handle(handle))
+		return NULL;
 	return ZSX_LAYOUT.class_bits ? lock_by_word(pool, handle, loc) :
 				       lock_by_descriptor(pool, handle, loc);
 }
@@ -386,6 +390,15 @@ unsigned long zsx_malloc(struct zsx_pool *pool, size_t size, gfp_t gfp, int nid)
 }
 EXPORT_SYMBOL_GPL(zsx_malloc);
 
+static noinline void refuse_free(struct zsx_pool *pool, unsigned long handle)
+{
+	if (zsx_is_hardened())
+		zsx_report(pool, handle, "free");
+	else
+		WARN_ONCE(1, "zsx: pool %s: free of an object that was freed or is another pool's\n",
+			  pool->name);
+}
+
 void zsx_free(struct zsx_pool *pool, unsigned long handle)
 {
 	struct zsx_zspage *zspage;
@@ -397,8 +410,7 @@ void zsx_free(struct zsx_pool *pool, unsigned long handle)
 		return;
 	zspage = lock_object(pool, handle, &loc);
 	if (unlikely(!zspage)) {
-		WARN_ONCE(1, "zsx: pool %s: free of an object that was freed or is another pool's\n",
-			  pool->name);
+		refuse_free(pool, handle);
 		return;
 	}
 	class = zspage->class;
@@ -408,6 +420,8 @@ void zsx_free(struct zsx_pool *pool, unsigned long handle)
 
 	if (!zsx_loose_is_empty(&loose))
 		zsx_loose_free(&loose);
+	if (zsx_is_hardened())
+		zsx_remember_free(handle);
 	handle_free(handle);
 }
 EXPORT_SYMBOL_GPL(zsx_free);
@@ -635,10 +649,13 @@ static void free_batch(struct zsx_pool *pool, unsigned long *handles, unsigned i
 	zsx_loose_free(&loose);
 
 	for (i = 0; i < nr; i++) {
-		if (unlikely(not_found >> i & 1))
+		if (unlikely(not_found >> i & 1)) {
 			zsx_free(pool, handles[i]);
-		else
-			handles[nr_freed++] = handles[i];
+			continue;
+		}
+		if (zsx_is_hardened())
+			zsx_remember_free(handles[i]);
+		handles[nr_freed++] = handles[i];
 	}
 	if (nr_freed)
 		kmem_cache_free_bulk(handle_cache, nr_freed, (void **)handles);
@@ -652,6 +669,10 @@ void zsx_free_bulk(struct zsx_pool *pool, const unsigned long *handles, unsigned
 	for (i = 0; i < nr; i++) {
 		if (IS_ERR_OR_NULL((void *)handles[i]))
 			continue;
+		if (zsx_is_hardened() && !zsx_may_be_handle(handles[i])) {
+			refuse_free(pool, handles[i]);
+			continue;
+		}
 		batch[nr_batch++] = handles[i];
 		if (nr_batch == BATCH) {
 			free_batch(pool, batch, nr_batch);
@@ -681,9 +702,12 @@ static int __init zsx_init(void)
 					 NULL);
 	if (!handle_cache)
 		return -ENOMEM;
-	err = zsx_zspage_init();
+	err = zsx_harden_init();
 	if (err)
 		goto destroy_handles;
+	err = zsx_zspage_init();
+	if (err)
+		goto stop_hardening;
 	err = zsx_access_init();
 	if (err)
 		goto destroy_zspages;
@@ -693,6 +717,8 @@ static int __init zsx_init(void)
 
 destroy_zspages:
 	zsx_zspage_exit();
+stop_hardening:
+	zsx_harden_exit();
 destroy_handles:
 	kmem_cache_destroy(handle_cache);
 	return err;
@@ -705,6 +731,7 @@ static void __exit zsx_exit(void)
 	zsx_migrate_exit();
 	zsx_access_exit();
 	zsx_zspage_exit();
+	zsx_harden_exit();
 	kmem_cache_destroy(handle_cache);
 }
 

@@ -44,13 +44,15 @@ static struct access access_of(struct zsx_zspage *zspage, zsx_location_t loc)
  * Return: The zspage, pinned; NULL if there is no object, or one that was moved or is
  * being moved just now. In RCU: else a stale location might name no descriptor.
  */
-static __always_inline struct zsx_zspage *pin_once(struct zsx_handle *h, zsx_location_t *loc)
+static __always_inline struct zsx_zspage *pin_once(struct zsx_pool *pool, struct zsx_handle *h,
+						   zsx_location_t *loc)
 {
 	struct zsx_zspage *zspage;
 
 	*loc = zsx_location_read(h);
 	zspage = zsx_zspage_of(*loc);
-	if (unlikely(!zspage || !zsx_try_pin(zspage)))
+	if (unlikely(!zspage) || (zsx_is_hardened() && !zsx_may_pin(pool, h, loc)) ||
+	    unlikely(!zsx_try_pin(zspage)))
 		return NULL;
 	zsx_race_point(ZSX_POINT_READER_PINNED, zspage);
 	/* With acquire, as the object may have been moved away and back meanwhile. */
@@ -71,7 +73,7 @@ static noinline struct zsx_zspage *pin_again(struct zsx_pool *pool, struct zsx_h
 		retried = true;
 		zsx_race_point(ZSX_POINT_READER_RETRIES, zsx_zspage_of(*loc));
 		cpu_relax();
-		zspage = pin_once(h, loc);
+		zspage = pin_once(pool, h, loc);
 	}
 	if (retried)
 		atomic_long_inc(&pool->pins_retried);
@@ -87,6 +89,13 @@ static bool is_of_pool(const struct zsx_pool *pool, const struct zsx_zspage *zsp
 	return zsx_is_class_of(pool, zspage->class);
 }
 
+/* The same of the slot; where handles are the caller's business, it is. */
+static bool is_object(struct zsx_zspage *zspage, zsx_location_t loc, unsigned long handle)
+{
+	return !zsx_is_hardened() ||
+	       zsx_holds_object(zspage, zsx_location_index(ZSX_LAYOUT, loc), handle);
+}
+
 /* Not inlined, or each caller would warn once: 7.3 on x86-64 counts copies of a WARN. */
 static noinline struct access refuse_handle(void)
 {
@@ -94,9 +103,12 @@ static noinline struct access refuse_handle(void)
 	return (struct access) {};
 }
 
-static noinline struct access refuse_object(void)
+static noinline struct access refuse_object(struct zsx_pool *pool, unsigned long handle)
 {
-	WARN_ONCE(1, "zsx: access to an object that was freed or is another pool's\n");
+	if (zsx_is_hardened())
+		zsx_report(pool, handle, "access");
+	else
+		WARN_ONCE(1, "zsx: access to an object that was freed or is another pool's\n");
 	return (struct access) {};
 }
 
@@ -117,19 +129,21 @@ static __always_inline struct access access_begin(struct zsx_pool *pool, unsigne
 		WARN_ON_ONCE(!in_task());
 	if (IS_ERR_OR_NULL(h))
 		return refuse_handle();
+	if (zsx_is_hardened() && !zsx_may_be_handle(handle))
+		return refuse_object(pool, handle);
 
 	rcu_read_lock();
-	zspage = pin_once(h, &loc);
+	zspage = pin_once(pool, h, &loc);
 	if (unlikely(!zspage))
 		zspage = pin_again(pool, h, &loc);
 	/* A foreign zspage may end as soon as it is let go: that is inside RCU. */
-	if (zspage && unlikely(!is_of_pool(pool, zspage, loc))) {
+	if (zspage && unlikely(!is_of_pool(pool, zspage, loc) || !is_object(zspage, loc, handle))) {
 		zsx_unpin(zspage);
 		zspage = NULL;
 	}
 	rcu_read_unlock();
 	if (unlikely(!zspage))
-		return refuse_object();
+		return refuse_object(pool, handle);
 	return access_of(zspage, loc);
 }
 
@@ -144,10 +158,15 @@ static void access_end(const struct access *access)
  */
 static struct access access_begun(struct zsx_pool *pool, unsigned long handle)
 {
-	zsx_location_t loc = zsx_location_read(zsx_handle_of(handle));
-	struct zsx_zspage *zspage = zsx_zspage_of(loc);
+	struct zsx_zspage *zspage;
+	zsx_location_t loc;
 
-	if (unlikely(!zspage || !is_of_pool(pool, zspage, loc)))
+	if (zsx_is_hardened() && !zsx_may_be_handle(handle))
+		return (struct access) {};
+	loc = zsx_location_read(zsx_handle_of(handle));
+	zspage = zsx_zspage_of(loc);
+	if (unlikely(!zspage) || (zsx_is_hardened() && !zsx_may_be_zspage(pool, zspage)) ||
+	    unlikely(!is_of_pool(pool, zspage, loc)) || !is_object(zspage, loc, handle))
 		return (struct access) {};
 	return access_of(zspage, loc);
 }

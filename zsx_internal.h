@@ -65,6 +65,7 @@
 
 #include <linux/atomic.h>
 #include <linux/cache.h>
+#include <linux/jump_label.h>
 #include <linux/list.h>
 #include <linux/lockdep.h>
 #include <linux/mm.h>
@@ -552,6 +553,26 @@ void zsx_migrate_exit(void);
 
 int zsx_access_init(void);
 void zsx_access_exit(void);
+
+/* --- zsx_harden.c -------------------------------------------------------- */
+
+DECLARE_STATIC_KEY_FALSE(zsx_hardened);
+
+/* Handles are checked before they are believed. Else they are the caller's business. */
+static __always_inline bool zsx_is_hardened(void)
+{
+	return static_branch_unlikely(&zsx_hardened);
+}
+
+bool zsx_may_be_handle(unsigned long handle);
+bool zsx_may_be_zspage(const struct zsx_pool *pool, const struct zsx_zspage *zspage);
+bool zsx_may_pin(const struct zsx_pool *pool, const struct zsx_handle *h, zsx_location_t *loc);
+bool zsx_holds_object(struct zsx_zspage *zspage, unsigned int i, unsigned long handle);
+void zsx_remember_free(unsigned long handle);
+const char *zsx_what_is_wrong(struct zsx_pool *pool, unsigned long handle, int *nr);
+void zsx_report(struct zsx_pool *pool, unsigned long handle, const char *what);
+int zsx_harden_init(void);
+void zsx_harden_exit(void);
 
 /* --- zsx_debugfs.c ------------------------------------------------------- */
 

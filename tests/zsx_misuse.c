@@ -328,6 +328,40 @@ static int try_foreign_access(struct scene *scene)
 	return through_another(scene, access_is_refused);
 }
 
+/* Only to be done where handles are checked: else it is the end. */
+static int try_wild_handles(struct scene *scene)
+{
+	struct page *page = alloc_page(GFP_KERNEL | __GFP_ZERO);
+	void *far = vmalloc(PAGE_SIZE);
+	u64 *near = kzalloc(256, GFP_KERNEL);
+	u64 on_stack = 0;
+	unsigned long wild[] = {
+		8, PAGE_SIZE, (unsigned long)-MAX_ERRNO - 9, scene->victim + 1, scene->victim - 4,
+		(unsigned long)far, (unsigned long)near, (unsigned long)&on_stack,
+		page ? (unsigned long)page_address(page) : 8,
+		(unsigned long)scene, (unsigned long)scene->pool,
+	};
+	unsigned int i;
+	int err = claim(page && far && near);
+
+	for (i = 0; !err && i < ARRAY_SIZE(wild); i++) {
+		zsx_free(scene->pool, wild[i]);
+		zsx_free_bulk(scene->pool, &wild[i], 1);
+		err = access_is_refused(scene->pool, wild[i]);
+	}
+	/* A copy of a handle's word is no handle. */
+	if (!err) {
+		*near = *(u64 *)scene->victim;
+		zsx_free(scene->pool, (unsigned long)near);
+		err = access_is_refused(scene->pool, (unsigned long)near);
+	}
+	if (page)
+		__free_page(page);
+	vfree(far);
+	kfree(near);
+	return err;
+}
+
 /* === Pools =============================================================== */
 
 /* Whether a pool of this name can be made, works, and can be destroyed. */
@@ -491,6 +525,7 @@ static const struct misuse {
 	{ "foreign-free", try_foreign_free },
 	{ "foreign-free-in-bulk", try_foreign_free_in_bulk },
 	{ "foreign-access", try_foreign_access },
+	{ "wild-handles", try_wild_handles },
 	{ "same-name", try_same_name },
 	{ "long-name", try_long_name },
 	{ "odd-names", try_odd_names },

@@ -4,10 +4,11 @@
 # Guest job: the benchmark. In-tree zsmalloc and zsx are loaded, measured and unloaded in
 # turn, ROUNDS times after a warm-up (round 0); who is first alternates.
 #
-# Arguments: ROUNDS, SCALE (full or quick), SEED, THREADS (numbers), GROUPS (see group_*).
+# Arguments: ROUNDS, SCALE (full or quick), SEED, THREADS (numbers), GROUPS (see group_*),
+# and zsx's parameter "hardened".
 # Output: "bench ROUND ALLOCATOR ROW THREADS METRIC VALUE", and "progress ..." for people.
 
-rounds=$1 scale=$2 seed=$3 threads=$4 groups=$5
+rounds=$1 scale=$2 seed=$3 threads=$4 groups=$5 hardened=$6
 dir=/sys/kernel/debug/zsx_bench
 page_size=4096 # of the kernels that the lab has
 
@@ -192,7 +193,7 @@ group_munmap() {
 load() {
 	case $allocator in
 	zsmalloc) insmod /zsx/zsmalloc.ko || exit ;;
-	zsx) insmod /zsx/zsxmalloc.ko || exit ;;
+	zsx) insmod /zsx/zsxmalloc.ko "hardened=$hardened" || exit ;;
 	esac
 	insmod "/zsx/zsx_bench_$allocator.ko" || exit
 }

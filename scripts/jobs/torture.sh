@@ -543,7 +543,8 @@ has_no_slab_objects
 
 take_counts
 unload_torture
-echo "--- few objects, of few sizes, moved all the time"
+echo "--- few objects, of few sizes, moved all the time; handles are checked"
+echo 1 >/sys/module/zsxmalloc/parameters/hardened || fail "hardened=1"
 load_torture slots=512 sizes=3 compact=16
 start_loops
 run $((seconds / 4 + 1)) 0
