@@ -61,6 +61,9 @@ zram-torture: setup
 			$(if $(SEED),--seed $(SEED)) || exit; \
 	done
 
+fuzz:
+	@$(MAKE) -sC tests/user fuzz $(if $(SECONDS),FUZZ_SECONDS=$(SECONDS))
+
 munmap-stress: setup
 	@scripts/munmap_stress --kernel $(or $(KERNEL),uml)
 
@@ -78,14 +81,15 @@ help:
 	@echo 'make selftests [KERNEL=6.12]  the kselftests on 6.1, 6.12, 7.3, uml or a variant'
 	@echo 'make density [KERNEL=6.1]  bytes held per 10,000 stored, full to thinned out'
 	@echo 'make bench [ROUNDS=5] [ROWS=hot,cold] [OUT=DIR]  measured against in-tree zsmalloc,'
-	@echo '                          15 minutes: a table, bench.json, plots'
+	@echo '                          30 minutes: a table, bench.json, plots'
 	@echo 'make torture [MINUTES=20] [KERNEL=6.12] [SEED=1]  checked objects while everything'
 	@echo '                          moves, then zram-torture; on each kernel unless told'
 	@echo 'make zram-torture         the same options: zram on zsx as swap, as a disk, and more'
 	@echo 'make munmap-stress [KERNEL=6.12]  1 to 16 processes give back their swapped memory'
 	@echo 'make zswap [KERNEL=7.3] [ROUNDS=2]  a compilation that lacks memory, with zswap on'
 	@echo '                          zsx and on zsmalloc in turn'
+	@echo 'make fuzz [SECONDS=60]    the pure parts against a plain model, by libFuzzer'
 	@echo 'make setup                install through apt what these need (they call it)'
 
 .PHONY: modules zram clean setup demo check kunit selftests density bench torture zram-torture \
-	munmap-stress zswap help
+	munmap-stress zswap fuzz help
