@@ -64,8 +64,11 @@ group_threads() {
 group_objects() {
 	for objects in 10000 100000 1000000 10000000; do
 		[ $objects -le $most_objects ] || continue
-		[ $objects -lt 10000000 ] || [ "$round" -le 2 ] || continue
-		passes=$((1000000 / objects))
+		case $objects:$round in
+		10000000:[12]) ;;
+		10000000:*) continue ;;
+		esac
+		passes=$((300000 / objects))
 		measure micro $objects tiny $((objects * 32)) $((passes > 1 ? passes : 1)) 1 1 1 \
 			"$seed"
 	done
