@@ -86,10 +86,10 @@ static struct zsx_class *class_of(const struct zsx_zspage *zspage)
  * The zspage of @handle's object, if the word is its location, of @class; else NULL.
  * Whatever the word is, nothing but descriptors is looked at: the lock is an RCU section
  * too, if the word was read in it. The back pointer is a cold line: it is looked at
- * where the class was a guess, where handles are checked, and in debug kernels.
+ * where the class was a guess, where handles are checked (@check), and in debug kernels.
  */
-static struct zsx_zspage *find_object(struct zsx_class *class, unsigned long handle,
-				      zsx_location_t loc)
+static __always_inline struct zsx_zspage *
+find_object(struct zsx_class *class, unsigned long handle, zsx_location_t loc, bool check)
 	__must_hold(&class->lock)
 {
 	struct zsx_zspage *zspage = zsx_zspage_of(loc);
@@ -97,12 +97,12 @@ static struct zsx_zspage *find_object(struct zsx_class *class, unsigned long han
 
 	lockdep_assert_held(&class->lock);
 
-	if (zsx_is_hardened() && zspage && !zsx_may_be_zspage(class->pool, zspage))
+	if (check && zspage && !zsx_may_be_zspage(class->pool, zspage))
 		return NULL;
 	if (unlikely(!zspage || class_of(zspage) != class ||
 		     zspage->group == ZSX_NOT_LINKED || !zsx_slots_test(&zspage->inuse, i)))
 		return NULL;
-	if ((ZSX_DEBUG || !ZSX_LAYOUT.class_bits || zsx_is_hardened()) &&
+	if ((ZSX_DEBUG || !ZSX_LAYOUT.class_bits || check) &&
 	    zsx_zspage_handles(class->geo, zspage)[i] != handle)
 		return NULL;
 	return zspage;
@@ -112,8 +112,8 @@ static struct zsx_zspage *find_object(struct zsx_class *class, unsigned long han
  * Find an object and take the lock of its class, by the class in the word: that can't
  * change, so one look behind the lock decides.
  */
-static struct zsx_zspage *lock_by_word(struct zsx_pool *pool, unsigned long handle,
-				       zsx_location_t *loc)
+static __always_inline struct zsx_zspage *
+lock_by_word(struct zsx_pool *pool, unsigned long handle, zsx_location_t *loc, bool check)
 {
 	struct zsx_handle *h = zsx_handle_of(handle);
 	unsigned int i = zsx_location_class(ZSX_LAYOUT, zsx_location_read(h));
@@ -126,7 +126,7 @@ static struct zsx_zspage *lock_by_word(struct zsx_pool *pool, unsigned long hand
 	zsx_race_point(ZSX_POINT_LOOKED, NULL);
 	spin_lock(&class->lock);
 	*loc = zsx_location_read(h);
-	zspage = find_object(class, handle, *loc);
+	zspage = find_object(class, handle, *loc, check);
 	if (unlikely(!zspage))
 		spin_unlock(&class->lock);
 	return zspage;
@@ -139,8 +139,8 @@ static struct zsx_zspage *lock_by_word(struct zsx_pool *pool, unsigned long hand
  * enough: the object may be moved away and back, into a descriptor that was reused.) If
  * neither changes nor fits, the handle is no object's. RCU keeps the descriptor one.
  */
-static struct zsx_zspage *lock_by_descriptor(struct zsx_pool *pool, unsigned long handle,
-					     zsx_location_t *loc)
+static __always_inline struct zsx_zspage *
+lock_by_descriptor(struct zsx_pool *pool, unsigned long handle, zsx_location_t *loc, bool check)
 {
 	struct zsx_handle *h = zsx_handle_of(handle);
 	struct zsx_zspage *zspage = NULL;
@@ -157,13 +157,27 @@ static struct zsx_zspage *lock_by_descriptor(struct zsx_pool *pool, unsigned lon
 			spin_lock(&class->lock);
 		*loc = zsx_location_read(h);
 		if (class) {
-			zspage = find_object(class, handle, *loc);
+			zspage = find_object(class, handle, *loc, check);
 			if (!zspage)
 				spin_unlock(&class->lock);
 		}
 	} while (!zspage && (loc->v != guess.v || guess_class(pool, *loc) != class));
 	rcu_read_unlock();
 	return zspage;
+}
+
+static __always_inline struct zsx_zspage *
+lock_by(struct zsx_pool *pool, unsigned long handle, zsx_location_t *loc, bool check)
+{
+	return ZSX_LAYOUT.class_bits ? lock_by_word(pool, handle, loc, check) :
+				       lock_by_descriptor(pool, handle, loc, check);
+}
+
+/* Apart, so that who doesn't ask for checks has none of their code in his way. */
+static noinline struct zsx_zspage *lock_checked(struct zsx_pool *pool, unsigned long handle,
+						zsx_location_t *loc)
+{
+	return zsx_may_be_handle(handle) ? lock_by(pool, handle, loc, true) : NULL;
 }
 
 /*
@@ -173,10 +187,8 @@ static struct zsx_zspage *lock_by_descriptor(struct zsx_pool *pool, unsigned lon
 static struct zsx_zspage *lock_object(struct zsx_pool *pool, unsigned long handle,
 				      zsx_location_t *loc)
 {
-	if (zsx_is_hardened() && !zsx_may_be_handle(handle))
-		return NULL;
-	return ZSX_LAYOUT.class_bits ? lock_by_word(pool, handle, loc) :
-				       lock_by_descriptor(pool, handle, loc);
+	return zsx_is_hardened() ? lock_checked(pool, handle, loc) :
+				   lock_by(pool, handle, loc, false);
 }
 
 /* === Taking and leaving a slot =========================================== */
@@ -609,7 +621,7 @@ static u32 free_run(struct zsx_class *class, const struct runs *runs, unsigned i
 	spin_lock(&class->lock);
 	for (;;) {
 		zsx_location_t loc = zsx_location_read(zsx_handle_of(handles[i]));
-		struct zsx_zspage *zspage = find_object(class, handles[i], loc);
+		struct zsx_zspage *zspage = find_object(class, handles[i], loc, zsx_is_hardened());
 
 		if (likely(zspage))
 			leave_slot(class, zspage, handles[i], loc, loose);

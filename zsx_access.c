@@ -39,19 +39,19 @@ static struct access access_of(struct zsx_zspage *zspage, zsx_location_t loc)
 /*
  * One look for the zspage of @h's object. The location is read again behind the pin:
  * unchanged, it names the zspage that holds the object now, and that nothing moves in
- * until zsx_unpin().
+ * until zsx_unpin(). @check: handles are checked.
  *
  * Return: The zspage, pinned; NULL if there is no object, or one that was moved or is
  * being moved just now. In RCU: else a stale location might name no descriptor.
  */
 static __always_inline struct zsx_zspage *pin_once(struct zsx_pool *pool, struct zsx_handle *h,
-						   zsx_location_t *loc)
+						   zsx_location_t *loc, bool check)
 {
 	struct zsx_zspage *zspage;
 
 	*loc = zsx_location_read(h);
 	zspage = zsx_zspage_of(*loc);
-	if (unlikely(!zspage) || (zsx_is_hardened() && !zsx_may_pin(pool, h, loc)) ||
+	if (unlikely(!zspage) || (check && !zsx_may_pin(pool, h, loc)) ||
 	    unlikely(!zsx_try_pin(zspage)))
 		return NULL;
 	zsx_race_point(ZSX_POINT_READER_PINNED, zspage);
@@ -73,7 +73,7 @@ static noinline struct zsx_zspage *pin_again(struct zsx_pool *pool, struct zsx_h
 		retried = true;
 		zsx_race_point(ZSX_POINT_READER_RETRIES, zsx_zspage_of(*loc));
 		cpu_relax();
-		zspage = pin_once(pool, h, loc);
+		zspage = pin_once(pool, h, loc, zsx_is_hardened());
 	}
 	if (retried)
 		atomic_long_inc(&pool->pins_retried);
@@ -89,11 +89,10 @@ static bool is_of_pool(const struct zsx_pool *pool, const struct zsx_zspage *zsp
 	return zsx_is_class_of(pool, zspage->class);
 }
 
-/* The same of the slot; where handles are the caller's business, it is. */
+/* The same of the slot. */
 static bool is_object(struct zsx_zspage *zspage, zsx_location_t loc, unsigned long handle)
 {
-	return !zsx_is_hardened() ||
-	       zsx_holds_object(zspage, zsx_location_index(ZSX_LAYOUT, loc), handle);
+	return zsx_holds_object(zspage, zsx_location_index(ZSX_LAYOUT, loc), handle);
 }
 
 /* Not inlined, or each caller would warn once: 7.3 on x86-64 counts copies of a WARN. */
@@ -112,32 +111,23 @@ static noinline struct access refuse_object(struct zsx_pool *pool, unsigned long
 	return (struct access) {};
 }
 
-/*
- * Keep an object where it is, to look at its bytes.
- *
- * Return: What was found. zspage is NULL, with one warning, if @handle is not an
- * object's of @pool, where that is recognised.
- */
-static __always_inline struct access access_begin(struct zsx_pool *pool, unsigned long handle)
+static __always_inline struct access begin(struct zsx_pool *pool, unsigned long handle,
+					   bool check)
 {
 	struct zsx_handle *h = zsx_handle_of(handle);
 	struct zsx_zspage *zspage;
 	zsx_location_t loc;
 
-	/* A reader that interrupted a mover would wait for ever. */
-	if (ZSX_DEBUG)
-		WARN_ON_ONCE(!in_task());
-	if (IS_ERR_OR_NULL(h))
-		return refuse_handle();
-	if (zsx_is_hardened() && !zsx_may_be_handle(handle))
+	if (check && !zsx_may_be_handle(handle))
 		return refuse_object(pool, handle);
 
 	rcu_read_lock();
-	zspage = pin_once(pool, h, &loc);
+	zspage = pin_once(pool, h, &loc, check);
 	if (unlikely(!zspage))
 		zspage = pin_again(pool, h, &loc);
 	/* A foreign zspage may end as soon as it is let go: that is inside RCU. */
-	if (zspage && unlikely(!is_of_pool(pool, zspage, loc) || !is_object(zspage, loc, handle))) {
+	if (zspage && (unlikely(!is_of_pool(pool, zspage, loc)) ||
+		       (check && !is_object(zspage, loc, handle)))) {
 		zsx_unpin(zspage);
 		zspage = NULL;
 	}
@@ -147,9 +137,55 @@ static __always_inline struct access access_begin(struct zsx_pool *pool, unsigne
 	return access_of(zspage, loc);
 }
 
+/* Apart, so that who doesn't ask for checks has none of their code in his way. */
+static noinline struct access begin_checked(struct zsx_pool *pool, unsigned long handle)
+{
+	return begin(pool, handle, true);
+}
+
+/*
+ * Keep an object where it is, to look at its bytes.
+ *
+ * Return: What was found. zspage is NULL, with one warning, if @handle is not an
+ * object's of @pool, where that is recognised.
+ */
+static __always_inline struct access access_begin(struct zsx_pool *pool, unsigned long handle)
+{
+	/* A reader that interrupted a mover would wait for ever. */
+	if (ZSX_DEBUG)
+		WARN_ON_ONCE(!in_task());
+	if (IS_ERR_OR_NULL((void *)handle))
+		return refuse_handle();
+	if (zsx_is_hardened())
+		return begin_checked(pool, handle);
+	return begin(pool, handle, false);
+}
+
 static void access_end(const struct access *access)
 {
 	zsx_unpin(access->zspage);
+}
+
+static __always_inline struct access begun(struct zsx_pool *pool, unsigned long handle,
+					   bool check)
+{
+	struct zsx_zspage *zspage;
+	zsx_location_t loc;
+
+	if (check && !zsx_may_be_handle(handle))
+		return (struct access) {};
+	loc = zsx_location_read(zsx_handle_of(handle));
+	zspage = zsx_zspage_of(loc);
+	if (unlikely(!zspage) || (check && !zsx_may_be_zspage(pool, zspage)) ||
+	    unlikely(!is_of_pool(pool, zspage, loc)) ||
+	    (check && !is_object(zspage, loc, handle)))
+		return (struct access) {};
+	return access_of(zspage, loc);
+}
+
+static noinline struct access begun_checked(struct zsx_pool *pool, unsigned long handle)
+{
+	return begun(pool, handle, true);
 }
 
 /*
@@ -158,17 +194,9 @@ static void access_end(const struct access *access)
  */
 static struct access access_begun(struct zsx_pool *pool, unsigned long handle)
 {
-	struct zsx_zspage *zspage;
-	zsx_location_t loc;
-
-	if (zsx_is_hardened() && !zsx_may_be_handle(handle))
-		return (struct access) {};
-	loc = zsx_location_read(zsx_handle_of(handle));
-	zspage = zsx_zspage_of(loc);
-	if (unlikely(!zspage) || (zsx_is_hardened() && !zsx_may_be_zspage(pool, zspage)) ||
-	    unlikely(!is_of_pool(pool, zspage, loc)) || !is_object(zspage, loc, handle))
-		return (struct access) {};
-	return access_of(zspage, loc);
+	if (zsx_is_hardened())
+		return begun_checked(pool, handle);
+	return begun(pool, handle, false);
 }
 
 /* === Spans =============================================================== */
