@@ -64,8 +64,10 @@ static struct zsx_class *guess_class(struct zsx_pool *pool, zsx_location_t loc)
 	struct zsx_zspage *zspage = zsx_zspage_of(loc);
 	struct zsx_class *class;
 
-	if (!zspage || (zsx_is_hardened() && !zsx_may_be_zspage(pool, zspage)))
+	if (!zspage)
 		return NULL;
+	if (zsx_is_hardened())
+		return zsx_class_in(pool, zspage);
 	/* Before the word is read again. Pairs with zsx_zspage_alloc(). */
 	class = smp_load_acquire(&zspage->class);
 	return zsx_is_class_of(pool, class) ? class : NULL;
@@ -97,7 +99,7 @@ find_object(struct zsx_class *class, unsigned long handle, zsx_location_t loc, b
 
 	lockdep_assert_held(&class->lock);
 
-	if (check && zspage && !zsx_may_be_zspage(class->pool, zspage))
+	if (check && !zsx_class_in(class->pool, zspage))
 		return NULL;
 	if (unlikely(!zspage || class_of(zspage) != class ||
 		     zspage->group == ZSX_NOT_LINKED || !zsx_slots_test(&zspage->inuse, i)))
@@ -681,8 +683,9 @@ void zsx_free_bulk(struct zsx_pool *pool, const unsigned long *handles, unsigned
 	for (i = 0; i < nr; i++) {
 		if (IS_ERR_OR_NULL((void *)handles[i]))
 			continue;
+		/* A batch reads each word first. */
 		if (zsx_is_hardened() && !zsx_may_be_handle(handles[i])) {
-			refuse_free(pool, handles[i]);
+			zsx_free(pool, handles[i]);
 			continue;
 		}
 		batch[nr_batch++] = handles[i];

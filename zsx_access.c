@@ -89,7 +89,7 @@ static bool is_of_pool(const struct zsx_pool *pool, const struct zsx_zspage *zsp
 	return zsx_is_class_of(pool, zspage->class);
 }
 
-/* The same of the slot. */
+/* Whether the location's slot is @handle's. */
 static bool is_object(struct zsx_zspage *zspage, zsx_location_t loc, unsigned long handle)
 {
 	return zsx_holds_object(zspage, zsx_location_index(ZSX_LAYOUT, loc), handle);
@@ -111,6 +111,7 @@ static noinline struct access refuse_object(struct zsx_pool *pool, unsigned long
 	return (struct access) {};
 }
 
+/* For access_begin(): @check is a constant, and what it doesn't ask for is not there. */
 static __always_inline struct access begin(struct zsx_pool *pool, unsigned long handle,
 					   bool check)
 {
@@ -166,6 +167,7 @@ static void access_end(const struct access *access)
 	zsx_unpin(access->zspage);
 }
 
+/* The same for access_begun(). */
 static __always_inline struct access begun(struct zsx_pool *pool, unsigned long handle,
 					   bool check)
 {
@@ -176,7 +178,7 @@ static __always_inline struct access begun(struct zsx_pool *pool, unsigned long 
 		return (struct access) {};
 	loc = zsx_location_read(zsx_handle_of(handle));
 	zspage = zsx_zspage_of(loc);
-	if (unlikely(!zspage) || (check && !zsx_may_be_zspage(pool, zspage)) ||
+	if (unlikely(!zspage) || (check && !zsx_class_in(pool, zspage)) ||
 	    unlikely(!is_of_pool(pool, zspage, loc)) ||
 	    (check && !is_object(zspage, loc, handle)))
 		return (struct access) {};

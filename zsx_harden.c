@@ -47,42 +47,43 @@ bool zsx_may_be_handle(unsigned long handle)
 	return IS_ALIGNED(handle, sizeof(struct zsx_handle)) &&
 	       is_slab_memory(zsx_handle_of(handle));
 }
-EXPORT_SYMBOL_IF_KUNIT(zsx_may_be_handle);
 
 /*
- * Whether what a word names may be a descriptor of @pool. In RCU. If the word wasn't a
- * handle's, @zspage may be any slab memory: nothing of it is written before this is so.
+ * The class of what a word names, if it may be a descriptor of @pool; else NULL. In RCU. If
+ * the word wasn't a handle's, @zspage may be any slab memory, or NULL: nothing of it is
+ * written before it has a class. The class is told by bytes: the compiler takes the
+ * difference of two pointers for a multiple of their type's size.
  */
-bool zsx_may_be_zspage(const struct zsx_pool *pool, const struct zsx_zspage *zspage)
+struct zsx_class *zsx_class_in(struct zsx_pool *pool, const struct zsx_zspage *zspage)
 {
-	const struct zsx_class *class;
+	struct zsx_class *class;
 
 	if (!is_slab_memory(zspage))
-		return false;
+		return NULL;
 	/* Pairs with zsx_zspage_alloc(). */
 	class = smp_load_acquire(&zspage->class);
-	return zsx_is_class_of(pool, class) &&
-	       class == &pool->classes[class - pool->classes];
+	if (!zsx_is_class_of(pool, class) ||
+	    ((unsigned long)class - (unsigned long)pool->classes) % sizeof(*class))
+		return NULL;
+	return class;
 }
-EXPORT_SYMBOL_IF_KUNIT(zsx_may_be_zspage);
 
 /*
  * The same of a location that was just read without a lock, before its zspage is pinned. A
  * stale one is to be read again; one that stays what it is, and names the same, never
  * fits: then @loc is made none.
  */
-bool zsx_may_pin(const struct zsx_pool *pool, const struct zsx_handle *h, zsx_location_t *loc)
+bool zsx_may_pin(struct zsx_pool *pool, const struct zsx_handle *h, zsx_location_t *loc)
 {
 	zsx_location_t before = *loc;
 
-	if (zsx_may_be_zspage(pool, zsx_zspage_of(before)))
+	if (zsx_class_in(pool, zsx_zspage_of(before)))
 		return true;
 	*loc = zsx_location_read_acquire(h);
-	if (loc->v == before.v && !zsx_may_be_zspage(pool, zsx_zspage_of(before)))
+	if (loc->v == before.v && !zsx_class_in(pool, zsx_zspage_of(before)))
 		loc->v = 0;
 	return false;
 }
-EXPORT_SYMBOL_IF_KUNIT(zsx_may_pin);
 
 /* Without class->lock others' bits may change, but not that of a live object. */
 static bool is_in_use(const struct zsx_zspage *zspage, unsigned int i)
@@ -90,25 +91,33 @@ static bool is_in_use(const struct zsx_zspage *zspage, unsigned int i)
 	return READ_ONCE(zspage->inuse.w[i / 64]) >> (i % 64) & 1;
 }
 
+/* What speaks against slot @i being the object's that has @handle; NULL: nothing. */
+static const char *slot_fault(const struct zsx_geometry *geo, struct zsx_zspage *zspage,
+			      unsigned int i, unsigned long handle)
+{
+	if (i >= geo->nr_objects || !is_in_use(zspage, i))
+		return "its slot holds no object";
+	if (READ_ONCE(zsx_zspage_handles(geo, zspage)[i]) != handle)
+		return "its slot holds another object";
+	return NULL;
+}
+
 /*
- * Whether slot @i of a pinned zspage is the object's that has @handle. Pairs with
- * zsx_zspage_take(), long ago: the caller was given the handle after it.
+ * Whether slot @i of a pinned zspage is the object's that has @handle. What is read
+ * without the lock pairs with zsx_zspage_take(), long ago: the caller was given the handle
+ * after it.
  */
 bool zsx_holds_object(struct zsx_zspage *zspage, unsigned int i, unsigned long handle)
 {
-	const struct zsx_geometry *geo = zspage->class->geo;
-
-	return i < geo->nr_objects && is_in_use(zspage, i) &&
-	       READ_ONCE(zsx_zspage_handles(geo, zspage)[i]) == handle;
+	return !slot_fault(zspage->class->geo, zspage, i, handle);
 }
-EXPORT_SYMBOL_IF_KUNIT(zsx_holds_object);
 
 /* === Who freed it ======================================================== */
 
 /*
  * The last free of a handle, in a table that others' frees push it out of.
- * Written without a lock: two frees at once may mix, and the report is then of another
- * handle's. It is a hint for people.
+ * Written by zsx_remember_free() and read by tell_who_freed() without a lock: two frees at
+ * once may mix, and the report is then of another handle's. It is a hint for people.
  */
 struct past_free {
 	unsigned long handle;
@@ -172,7 +181,6 @@ const char *zsx_what_is_wrong(struct zsx_pool *pool, unsigned long handle, int *
 	struct zsx_zspage *zspage;
 	struct zsx_class *class;
 	zsx_location_t loc;
-	unsigned int i;
 
 	*nr = -1;
 	if (IS_ERR_VALUE(handle) || !zsx_may_be_handle(handle))
@@ -183,20 +191,14 @@ const char *zsx_what_is_wrong(struct zsx_pool *pool, unsigned long handle, int *
 	zspage = zsx_zspage_of(loc);
 	if (!zspage || !is_slab_memory(zspage))
 		return "its memory holds no location";
-	class = READ_ONCE(zspage->class);
-	if (!zsx_may_be_zspage(pool, zspage))
+	class = zsx_class_in(pool, zspage);
+	if (!class)
 		return "its object is not of this pool";
 	*nr = class - pool->classes;
-	i = zsx_location_index(ZSX_LAYOUT, loc);
 	if (ZSX_LAYOUT.class_bits && zsx_location_class(ZSX_LAYOUT, loc) != *nr)
 		return "its class is not that of its zspage";
-	if (READ_ONCE(zspage->group) == ZSX_NOT_LINKED)
-		return "its zspage is not in use";
-	if (i >= class->geo->nr_objects || !is_in_use(zspage, i))
-		return "its slot holds no object";
-	if (READ_ONCE(zsx_zspage_handles(class->geo, zspage)[i]) != handle)
-		return "its slot holds another object";
-	return "it was changed just now";
+	return slot_fault(class->geo, zspage, zsx_location_index(ZSX_LAYOUT, loc), handle) ?:
+	       "it was changed just now";
 }
 EXPORT_SYMBOL_IF_KUNIT(zsx_what_is_wrong);
 
@@ -299,7 +301,11 @@ int __init zsx_harden_init(void)
 	return err;
 }
 
+/* The parameter can be set for a moment longer, and then gets nothing any more. */
 void zsx_harden_exit(void)
 {
+	kernel_param_lock(THIS_MODULE);
+	is_ready = false;
+	kernel_param_unlock(THIS_MODULE);
 	vfree(past_frees);
 }

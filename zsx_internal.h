@@ -565,8 +565,8 @@ static __always_inline bool zsx_is_hardened(void)
 }
 
 bool zsx_may_be_handle(unsigned long handle);
-bool zsx_may_be_zspage(const struct zsx_pool *pool, const struct zsx_zspage *zspage);
-bool zsx_may_pin(const struct zsx_pool *pool, const struct zsx_handle *h, zsx_location_t *loc);
+struct zsx_class *zsx_class_in(struct zsx_pool *pool, const struct zsx_zspage *zspage);
+bool zsx_may_pin(struct zsx_pool *pool, const struct zsx_handle *h, zsx_location_t *loc);
 bool zsx_holds_object(struct zsx_zspage *zspage, unsigned int i, unsigned long handle);
 void zsx_remember_free(unsigned long handle);
 const char *zsx_what_is_wrong(struct zsx_pool *pool, unsigned long handle, int *nr);

@@ -11,10 +11,10 @@
 #include <linux/prandom.h>
 #include <linux/slab.h>
 
-#include <kunit/static_stub.h>
 #include <kunit/test.h>
 
 #include "../zsx_internal.h"
+#include "memory.h"
 #include "objects.h"
 
 #define MAX_OBJS	256
@@ -32,6 +32,7 @@ struct shortage {
 };
 
 struct fixture {
+	struct memory memory;
 	struct zsx_pool *pool;
 	struct obj objs[MAX_OBJS];
 	size_t sizes[MAX_OBJS];
@@ -105,11 +106,10 @@ static void expect_right(struct kunit *test, unsigned long nr_objects)
 	struct fixture *f = test->priv;
 	unsigned int c;
 
+	expect_pool_right(test, f->pool);
 	for (c = 0; c < f->pool->nr_classes; c++) {
 		struct zsx_class *class = &f->pool->classes[c];
-		const char *wrong = zsx_class_check(class);
 
-		KUNIT_EXPECT_NULL_MSG(test, wrong, "class %u: %s", c, wrong);
 		spin_lock(&class->lock);
 		KUNIT_EXPECT_GE(test, zsx_class_pages(class), zsx_class_fewest_pages(class));
 		spin_unlock(&class->lock);
@@ -125,6 +125,27 @@ static void expect_empty(struct kunit *test)
 	expect_right(test, 0);
 	KUNIT_EXPECT_EQ(test, stats_of(f).pages, 0);
 	KUNIT_EXPECT_EQ(test, stats_of(f).zspages, 0);
+}
+
+/* === Memory ============================================================== */
+
+/* Keep an eye on a page, by a reference. */
+static void see_page(struct kunit *test, struct page *page)
+{
+	struct fixture *f = test->priv;
+	struct shortage *s = &f->shortage;
+
+	if (s->nr_pages == MAX_SEEN)
+		return;
+	get_page(page);
+	s->pages[s->nr_pages++] = page;
+}
+
+static bool is_short(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+
+	return f->shortage.nr_calls++ >= f->shortage.fail_at;
 }
 
 /* === Fixture ============================================================= */
@@ -146,6 +167,8 @@ static int bulk_init(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, f->buf);
 	f->pool = zsx_create_pool("zsx_bulk");
 	KUNIT_ASSERT_NOT_NULL(test, f->pool);
+	/* Three pages at once, so that there is much to be asked for again. */
+	f->memory = (struct memory) { .refuses = is_short, .got = see_page, .most = 3 };
 	test->priv = f;
 	return kunit_add_action_or_reset(test, end, f);
 }
@@ -241,80 +264,6 @@ static void stores_among_others(struct kunit *test)
 
 /* === Memory is short ===================================================== */
 
-static void use_stubs(struct kunit *test);
-static void drop_stubs(struct kunit *test);
-
-/* Keep an eye on a page, by a reference. */
-static void see_page(struct shortage *s, struct page *page)
-{
-	if (!page || s->nr_pages == MAX_SEEN)
-		return;
-	get_page(page);
-	s->pages[s->nr_pages++] = page;
-}
-
-static bool is_short(struct shortage *s)
-{
-	return s->nr_calls++ >= s->fail_at;
-}
-
-static struct page *stub_page_alloc(gfp_t gfp, int nid)
-{
-	struct kunit *test = kunit_get_current_test();
-	struct fixture *f = test->priv;
-	struct page *page;
-
-	if (is_short(&f->shortage))
-		return NULL;
-	drop_stubs(test);
-	page = zsx_page_alloc(gfp, nid);
-	use_stubs(test);
-	see_page(&f->shortage, page);
-	return page;
-}
-
-/* At most three at once, so that there is much to be asked for again. */
-static void stub_pages_alloc(gfp_t gfp, int nid, unsigned int nr, struct zsx_loose *loose)
-{
-	unsigned int i;
-
-	for (i = 0; i < min(nr, 3U); i++) {
-		struct page *page = stub_page_alloc(gfp, nid);
-
-		if (!page)
-			break;
-		zsx_loose_add_page(loose, page);
-	}
-}
-
-static struct zsx_zspage *stub_zspage_alloc(struct zsx_class *class, gfp_t gfp, int nid)
-{
-	struct kunit *test = kunit_get_current_test();
-	struct fixture *f = test->priv;
-	struct zsx_zspage *zspage;
-
-	if (is_short(&f->shortage))
-		return NULL;
-	drop_stubs(test);
-	zspage = zsx_zspage_alloc(class, gfp, nid);
-	use_stubs(test);
-	return zspage;
-}
-
-static void use_stubs(struct kunit *test)
-{
-	kunit_activate_static_stub(test, zsx_page_alloc, stub_page_alloc);
-	kunit_activate_static_stub(test, zsx_pages_alloc, stub_pages_alloc);
-	kunit_activate_static_stub(test, zsx_zspage_alloc, stub_zspage_alloc);
-}
-
-static void drop_stubs(struct kunit *test)
-{
-	kunit_deactivate_static_stub(test, zsx_page_alloc);
-	kunit_deactivate_static_stub(test, zsx_pages_alloc);
-	kunit_deactivate_static_stub(test, zsx_zspage_alloc);
-}
-
 /* How many of the pages that were got are held by somebody; then they are forgotten. */
 static unsigned int forget_pages(struct shortage *s)
 {
@@ -340,10 +289,10 @@ static void short_memory_stores_none(struct kunit *test)
 	for (at = 0; at < MAX_SEEN; at++) {
 		f->shortage.nr_calls = 0;
 		f->shortage.fail_at = at;
-		use_stubs(test);
+		use_memory(test);
 		err = zsx_malloc_bulk(f->pool, f->sizes, nr, GFP_KERNEL, NUMA_NO_NODE,
 				      f->handles);
-		drop_stubs(test);
+		drop_memory(test);
 		if (!err)
 			break;
 		KUNIT_EXPECT_EQ(test, err, -ENOMEM);

@@ -129,11 +129,7 @@ static void expect_untouched(struct kunit *test, const struct zsx_pool_stats *be
 
 	zsx_pool_stats(f->pool, &after);
 	KUNIT_EXPECT_EQ(test, memcmp(before, &after, sizeof(after)), 0);
-	for (i = 0; i < f->pool->nr_classes; i++) {
-		const char *wrong = zsx_class_check(&f->pool->classes[i]);
-
-		KUNIT_EXPECT_NULL_MSG(test, wrong, "class %u: %s", i, wrong);
-	}
+	expect_pool_right(test, f->pool);
 	for (i = 0; i < NR_OBJS; i++)
 		if (f->objs[i].handle)
 			KUNIT_EXPECT_TRUE(test, is_intact(f->pool, &f->objs[i], f->buf));
@@ -213,6 +209,25 @@ static u64 word_of(zsx_location_t loc, const void *desc)
 	return zsx_location(ZSX_LAYOUT, __pa(desc), ZSX_LAYOUT.class_bits ?
 			    zsx_location_class(ZSX_LAYOUT, loc) : 0,
 			    zsx_location_index(ZSX_LAYOUT, loc)).v;
+}
+
+/* A descriptor whose class pointer is none: it only points among the pool's classes. */
+static void classes_of_no_pool_are_refused(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	zsx_location_t loc = location_of(&f->objs[5]);
+	struct zsx_class *class = zspage_of(&f->objs[5])->class;
+	struct zsx_zspage *zspage = zsx_zspage_alloc(class, GFP_KERNEL, NUMA_NO_NODE);
+	unsigned int shift;
+
+	KUNIT_ASSERT_NOT_NULL(test, zspage);
+	for (shift = 8; shift < sizeof(*class); shift += 8) {
+		WRITE_ONCE(zspage->class, (void *)class + shift);
+		expect_word_refused(test, word_of(loc, zspage), "its object is not of this pool");
+	}
+	WRITE_ONCE(zspage->class, class);
+	expect_word_refused(test, word_of(loc, zspage), "its slot holds no object");
+	zsx_zspage_free(zspage);
 }
 
 /* Whatever stands in memory of slab's. */
@@ -345,6 +360,7 @@ static void good_handles_are_believed(struct kunit *test)
 
 static struct kunit_case harden_cases[] = {
 	KUNIT_CASE(wild_addresses_are_refused),
+	KUNIT_CASE(classes_of_no_pool_are_refused),
 	KUNIT_CASE(words_of_others_are_refused),
 	KUNIT_CASE(freed_handles_are_refused),
 	KUNIT_CASE(reused_handles_are_the_new_objects),

@@ -242,13 +242,8 @@ static int migrate_init(struct kunit *test)
 static void expect_right(struct kunit *test)
 {
 	struct fixture *f = test->priv;
-	unsigned int c;
 
-	for (c = 0; c < f->pool->nr_classes; c++) {
-		const char *wrong = zsx_class_check(&f->pool->classes[c]);
-
-		KUNIT_EXPECT_NULL_MSG(test, wrong, "class %u: %s", c, wrong);
-	}
+	expect_pool_right(test, f->pool);
 }
 
 /* Each class has the fewest pages and zspages for its objects. */

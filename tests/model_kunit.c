@@ -15,10 +15,10 @@
 #include <linux/prandom.h>
 #include <linux/slab.h>
 
-#include <kunit/static_stub.h>
 #include <kunit/test.h>
 
 #include "../zsx_internal.h"
+#include "memory.h"
 #include "objects.h"
 
 static uint model_seed;
@@ -50,6 +50,7 @@ struct reading {
  * @is_short: memory can't be had, for now
  */
 struct fixture {
+	struct memory memory;
 	struct zsx_pool *pool;
 	struct obj objs[NR_OBJS];
 	size_t sizes[MAX_BULK];
@@ -76,63 +77,11 @@ static u32 below(struct fixture *f, u32 bound)
 
 /* === Memory ============================================================== */
 
-static void use_stubs(struct kunit *test);
-static void drop_stubs(struct kunit *test);
-
-static bool refuses(struct fixture *f)
+static bool refuses(struct kunit *test)
 {
+	struct fixture *f = test->priv;
+
 	return f->is_short && below(f, 2);
-}
-
-static struct page *stub_page_alloc(gfp_t gfp, int nid)
-{
-	struct kunit *test = kunit_get_current_test();
-	struct page *page;
-
-	if (refuses(test->priv))
-		return NULL;
-	drop_stubs(test);
-	page = zsx_page_alloc(gfp, nid);
-	use_stubs(test);
-	return page;
-}
-
-static void stub_pages_alloc(gfp_t gfp, int nid, unsigned int nr, struct zsx_loose *loose)
-{
-	while (nr--) {
-		struct page *page = stub_page_alloc(gfp, nid);
-
-		if (!page)
-			break;
-		zsx_loose_add_page(loose, page);
-	}
-}
-
-static struct zsx_zspage *stub_zspage_alloc(struct zsx_class *class, gfp_t gfp, int nid)
-{
-	struct kunit *test = kunit_get_current_test();
-	struct zsx_zspage *zspage;
-
-	if (refuses(test->priv))
-		return NULL;
-	drop_stubs(test);
-	zspage = zsx_zspage_alloc(class, gfp, nid);
-	use_stubs(test);
-	return zspage;
-}
-
-static void use_stubs(struct kunit *test)
-{
-	kunit_activate_static_stub(test, zsx_page_alloc, stub_page_alloc);
-	kunit_activate_static_stub(test, zsx_pages_alloc, stub_pages_alloc);
-	kunit_activate_static_stub(test, zsx_zspage_alloc, stub_zspage_alloc);
-}
-
-static void drop_stubs(struct kunit *test)
-{
-	kunit_deactivate_static_stub(test, zsx_page_alloc);
-	kunit_deactivate_static_stub(test, zsx_pages_alloc);
-	kunit_deactivate_static_stub(test, zsx_zspage_alloc);
 }
 
 /* === Steps =============================================================== */
@@ -444,6 +393,7 @@ static int model_init(struct kunit *test)
 	}
 	f->pool = zsx_create_pool("zsx_model");
 	KUNIT_ASSERT_NOT_NULL(test, f->pool);
+	f->memory = (struct memory) { .refuses = refuses, .most = UINT_MAX };
 	test->priv = f;
 	return kunit_add_action_or_reset(test, end, f);
 }
@@ -462,7 +412,7 @@ static void pool_does_what_the_model_does(struct kunit *test)
 	unsigned int step;
 
 	prandom_seed_state(&f->rnd, seed);
-	use_stubs(test);
+	use_memory(test);
 	for (step = 0; step < NR_STEPS && !wrong; step++) {
 		wrong = any_step(f);
 		if (!wrong && step % STEPS_TO_COUNT == 0)
@@ -471,7 +421,7 @@ static void pool_does_what_the_model_does(struct kunit *test)
 			wrong = check_all(f);
 	}
 	wrong = wrong ?: end_all(f);
-	drop_stubs(test);
+	drop_memory(test);
 	if (wrong)
 		KUNIT_FAIL(test, "model_seed=%u, step %u: %s", seed, step, wrong);
 }

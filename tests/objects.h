@@ -136,6 +136,18 @@ static inline void poke(const struct zsx_zspage *zspage, unsigned int i, u32 *bu
 	copy_slot(zspage, i, buf, true);
 }
 
+/* The invariants, in each class. */
+static inline void expect_pool_right(struct kunit *test, struct zsx_pool *pool)
+{
+	unsigned int c;
+
+	for (c = 0; c < pool->nr_classes; c++) {
+		const char *wrong = zsx_class_check(&pool->classes[c]);
+
+		KUNIT_EXPECT_NULL_MSG(test, wrong, "class %u: %s", c, wrong);
+	}
+}
+
 /* --- the kernel's page migration ------------------------------------------ */
 
 /*

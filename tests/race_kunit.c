@@ -86,13 +86,8 @@ static struct zsx_pool_stats stats_of(struct fixture *f)
 static void expect_right(struct kunit *test)
 {
 	struct fixture *f = test->priv;
-	unsigned int c;
 
-	for (c = 0; c < f->pool->nr_classes; c++) {
-		const char *wrong = zsx_class_check(&f->pool->classes[c]);
-
-		KUNIT_EXPECT_NULL_MSG(test, wrong, "class %u: %s", c, wrong);
-	}
+	expect_pool_right(test, f->pool);
 }
 
 /* === Fixture ============================================================= */

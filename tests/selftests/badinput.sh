@@ -7,23 +7,13 @@
 # shellcheck source=tests/selftests/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-misuse=/sys/kernel/debug/zsx_misuse/do
 
 begin 25 zsx_misuse
 
 load zsxmalloc && load zsx_misuse || exit 1
 
-provoke() {
-	log_mark
-	echo "$1" >"$misuse" || { log_since | grep 'zsx'; return 1; }
-}
-
 says() { # MISUSE REGEX [TIMES]: once, if not told
 	provoke "$1" && logged "$2" "${3:-1}"
-}
-
-says_nothing() { # MISUSE
-	provoke "$1" && logged 'zsx: ' 0
 }
 
 check "malloc of 0 bytes" says_nothing size-0

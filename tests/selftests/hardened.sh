@@ -6,7 +6,6 @@
 # shellcheck source=tests/selftests/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-misuse=/sys/kernel/debug/zsx_misuse/do
 level=/sys/module/zsxmalloc/parameters/hardened
 refused='zsx: pool zsx_misuse: (free|access) of handle [0-9a-f]+ \(class -?[0-9]+\) refused: '
 
@@ -14,18 +13,9 @@ begin 16 zsx_misuse
 
 load zsxmalloc hardened=1 && load zsx_misuse || exit 1
 
-provoke() {
-	log_mark
-	echo "$1" >"$misuse" || { log_since | grep 'zsx'; return 1; }
-}
-
 # No WARN, and no silence.
 tells() { # MISUSE [WHY]
 	provoke "$1" && logged "$refused${2-}" && logged 'WARNING:' 0
-}
-
-says_nothing() { # MISUSE
-	provoke "$1" && logged 'zsx: ' 0
 }
 
 becomes() { # LEVEL

@@ -131,6 +131,20 @@ logged() {
 	fi
 }
 
+# --- zsx_misuse ---
+
+# shellcheck disable=SC2034 # badinput.sh uses it too
+misuse=/sys/kernel/debug/zsx_misuse/do
+
+provoke() { # MISUSE
+	log_mark
+	echo "$1" >"$misuse" || { log_since | grep 'zsx'; return 1; }
+}
+
+says_nothing() { # MISUSE
+	provoke "$1" && logged 'zsx: ' 0
+}
+
 # warn_will_come REGEX: a WARN is what the test wants. In the lab it's announced;
 # elsewhere it must at least not be the end.
 warn_will_come() {

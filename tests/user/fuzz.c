@@ -41,7 +41,7 @@ static u64 take(struct bytes *b, unsigned int nr)
 
 /* === Tables ============================================================== */
 
-/* Of each page size and chain limit, made when it is first asked for; NULL: there is none. */
+/* Of each page size and chain limit, made when it is first asked for. */
 static const struct zsx_class_table *table_of(unsigned int page_shift, unsigned int limit)
 {
 	static struct zsx_class_table *tables[17][17];
