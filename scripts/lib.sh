@@ -216,8 +216,9 @@ module_make() {
 
 	args=(-C "$(kernel_path "$kernel" headers)" "M=$dir" W=1 "ARCH=$(kernel_arch "$kernel")")
 	[ "$(kernel_arch "$kernel")" != um ] || args+=("KCFLAGS=$UML_KCFLAGS")
-	# Debian's kernels have no KUnit.
-	! is_lab_kernel "$kernel" || args+=(CONFIG_ZSX_KUNIT_TEST=m)
+	# Debian's kernels have no KUnit, and neither has a kernel for figures.
+	! grep -qs '^CONFIG_KUNIT=' "$(kernel_path "$kernel" headers)/.config" ||
+		! is_lab_kernel "$kernel" || args+=(CONFIG_ZSX_KUNIT_TEST=m)
 	make "${args[@]}" -j"$(nproc)" "$@"
 }
 
