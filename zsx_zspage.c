@@ -463,6 +463,13 @@ zsx_location_t zsx_zspage_take(struct zsx_class *class,
 }
 EXPORT_SYMBOL_IF_KUNIT(zsx_zspage_take);
 
+/* Of the descriptor's first line, which pages[] is not: so it is asked first. */
+static bool is_touched(const struct zsx_geometry *geo, const struct zsx_zspage *zspage,
+		       unsigned int page)
+{
+	return !zsx_slots_empty(zsx_slots_and(zspage->inuse, zsx_slots_on_page(geo, page)));
+}
+
 /**
  * zsx_settle() - let go of what no object touches
  * @class: the zspage's class
@@ -484,11 +491,7 @@ void zsx_settle(struct zsx_class *class, struct zsx_zspage *zspage,
 	lockdep_assert_held(&class->lock);
 
 	for (i = first_page; i <= last_page; i++) {
-		struct zsx_slots users = zsx_slots_and(zspage->inuse,
-						       zsx_slots_on_page(geo, i));
-
-		/* The set first: most often it decides, and pages[] is a cold line. */
-		if (!zsx_slots_empty(users) || !zsx_zspage_page(zspage, i) ||
+		if (is_touched(geo, zspage, i) || !zsx_zspage_page(zspage, i) ||
 		    zspage->isolated >> i & 1)
 			continue;
 		zsx_loose_add_page(loose, take_out(class, zspage, i));
@@ -516,14 +519,21 @@ void zsx_zspage_put(struct zsx_class *class, struct zsx_zspage *zspage,
 		    unsigned int index, struct zsx_loose *loose)
 {
 	const struct zsx_geometry *geo = class->geo;
+	unsigned int first_page = zsx_offset(geo, index) >> PAGE_SHIFT;
+	unsigned int last_page = zsx_last_page(geo, index, PAGE_SHIFT);
 
 	lockdep_assert_held(&class->lock);
 
 	zsx_slots_clear(&zspage->inuse, index);
 	zspage->nr_inuse--;
 	/* All other pages had an object of their own before, and have it still. */
-	zsx_settle(class, zspage, zsx_offset(geo, index) >> PAGE_SHIFT,
-		   zsx_last_page(geo, index, PAGE_SHIFT), loose);
+	if (likely(is_touched(geo, zspage, first_page) &&
+		   (last_page == first_page || is_touched(geo, zspage, last_page)))) {
+		regroup(class, zspage, false);
+		debug_check(class, zspage);
+	} else {
+		zsx_settle(class, zspage, first_page, last_page, loose);
+	}
 }
 EXPORT_SYMBOL_IF_KUNIT(zsx_zspage_put);
 
