@@ -228,11 +228,13 @@ static void leave_slot(struct zsx_class *class, struct zsx_zspage *zspage,
  * @loose: pages for any class; zspages, those of the class that is looked at first
  * @gfp: how to get more
  * @nid: where
+ * @only_nid: the node that objects must be on; NUMA_NO_NODE: any is right
  */
 struct stock {
 	struct zsx_loose loose;
 	gfp_t gfp;
 	int nid;
+	int only_nid;
 };
 
 static void stock_init(struct stock *stock, gfp_t gfp, int nid)
@@ -240,6 +242,9 @@ static void stock_init(struct stock *stock, gfp_t gfp, int nid)
 	zsx_loose_init(&stock->loose);
 	stock->gfp = gfp;
 	stock->nid = nid;
+	stock->only_nid = NUMA_NO_NODE;
+	if (unlikely(gfp & __GFP_THISNODE))
+		stock->only_nid = nid == NUMA_NO_NODE ? numa_mem_id() : nid;
 }
 
 static struct zsx_zspage *stocked_zspage(struct stock *stock,
@@ -250,6 +255,59 @@ static struct zsx_zspage *stocked_zspage(struct stock *stock,
 	return zspage && zspage->class == class ? zspage : NULL;
 }
 
+/* So many zspages of a list are looked at for one on a node: a bound for the lock. */
+#define NODE_LOOKS	16
+
+static bool is_on_node(const struct zsx_geometry *geo, const struct zsx_zspage *zspage, int nid)
+{
+	unsigned int i;
+
+	for (i = 0; i < geo->nr_pages; i++) {
+		struct page *page = zsx_zspage_page(zspage, i);
+
+		if (page && page_to_nid(page) != nid)
+			return false;
+	}
+	return true;
+}
+
+/* Return: One of @group with all its pages on @nid; NULL if there is none nearby. */
+static struct zsx_zspage *first_on_node(struct zsx_class *class, unsigned int group, int nid)
+	__must_hold(&class->lock)
+{
+	struct zsx_zspage *zspage;
+	unsigned int looks = 0;
+
+	list_for_each_entry(zspage, &class->groups[group], list) {
+		if (is_on_node(class->geo, zspage, nid))
+			return zspage;
+		if (++looks == NODE_LOOKS)
+			break;
+	}
+	return NULL;
+}
+
+static struct zsx_zspage *find_room(struct zsx_class *class, const struct stock *stock)
+	__must_hold(&class->lock)
+{
+	struct zsx_zspage *zspage = NULL;
+	unsigned int group;
+
+	if (likely(stock->only_nid == NUMA_NO_NODE))
+		return zsx_class_first_with_room(class);
+	for (group = ZSX_NR_RATIOS; group-- && !zspage; )
+		zspage = first_on_node(class, group, stock->only_nid);
+	return zspage;
+}
+
+static struct zsx_zspage *find_growable(struct zsx_class *class, const struct stock *stock)
+	__must_hold(&class->lock)
+{
+	return likely(stock->only_nid == NUMA_NO_NODE) ?
+	       zsx_class_first_growable(class) :
+	       first_on_node(class, ZSX_GROWABLE, stock->only_nid);
+}
+
 /*
  * A zspage with a free present slot: the fullest there is, or one that a page of
  * the stock makes so. Installing a page and taking a slot of it is one lock
@@ -258,11 +316,11 @@ static struct zsx_zspage *stocked_zspage(struct stock *stock,
 static struct zsx_zspage *make_room(struct zsx_class *class, struct stock *stock)
 	__must_hold(&class->lock)
 {
-	struct zsx_zspage *zspage = zsx_class_first_with_room(class);
+	struct zsx_zspage *zspage = find_room(class, stock);
 
 	if (zspage || !stock->loose.nr_pages)
 		return zspage;
-	zspage = zsx_class_first_growable(class);
+	zspage = find_growable(class, stock);
 	if (!zspage) {
 		zspage = stocked_zspage(stock, class);
 		if (zspage)
@@ -352,7 +410,7 @@ static struct zsx_zspage *lock_room(struct zsx_class *class, struct stock *stock
 					list_empty(&class->groups[ZSX_GROWABLE]));
 	spin_lock(&class->lock);
 	while (!(zspage = make_room(class, stock)) && has_memory) {
-		bool want_zspage = !zsx_class_first_growable(class);
+		bool want_zspage = !find_growable(class, stock);
 
 		spin_unlock(&class->lock);
 		has_memory = fill_stock(stock, class, nr_objects, want_zspage);
@@ -371,11 +429,46 @@ static int check_size(size_t size)
 	return unlikely(size > PAGE_SIZE) ? -ENOSPC : 0;
 }
 
-unsigned long zsx_malloc(struct zsx_pool *pool, size_t size, gfp_t gfp, int nid)
+/*
+ * The usual way: there is a free present slot, and any will do. Return: whether there was
+ * one.
+ */
+static bool store_in_room(struct zsx_class *class, unsigned long handle, size_t size, gfp_t gfp)
 {
 	struct zsx_zspage *zspage;
+
+	if (!may_have_room(class) || unlikely(gfp & __GFP_THISNODE))
+		return false;
+	spin_lock(&class->lock);
+	zspage = zsx_class_first_with_room(class);
+	if (likely(zspage))
+		take_slot(class, zspage, handle, size);
+	spin_unlock(&class->lock);
+	return zspage;
+}
+
+/* Return: whether there was memory. Apart, for what the usual way needn't keep. */
+static noinline bool store_with_stock(struct zsx_class *class, unsigned long handle,
+				      size_t size, gfp_t gfp, int nid)
+{
+	struct stock stock __uninitialized;
+	struct zsx_zspage *zspage;
+
+	stock_init(&stock, gfp, nid);
+	zspage = lock_room(class, &stock, 1);
+	if (zspage)
+		take_slot(class, zspage, handle, size);
+	spin_unlock(&class->lock);
+
+	/* What others made needless goes back: it was never in a zspage. */
+	if (unlikely(!zsx_loose_is_empty(&stock.loose)))
+		zsx_loose_free(&stock.loose);
+	return zspage;
+}
+
+unsigned long zsx_malloc(struct zsx_pool *pool, size_t size, gfp_t gfp, int nid)
+{
 	struct zsx_class *class;
-	struct stock stock;
 	unsigned long handle;
 	int err;
 
@@ -387,20 +480,11 @@ unsigned long zsx_malloc(struct zsx_pool *pool, size_t size, gfp_t gfp, int nid)
 		return (unsigned long)-ENOMEM;
 
 	class = class_for(pool, size);
-	stock_init(&stock, gfp, nid);
-	zspage = lock_room(class, &stock, 1);
-	if (zspage)
-		take_slot(class, zspage, handle, size);
-	spin_unlock(&class->lock);
-
-	/* What others made needless goes back: it was never in a zspage. */
-	if (unlikely(!zsx_loose_is_empty(&stock.loose)))
-		zsx_loose_free(&stock.loose);
-	if (unlikely(!zspage)) {
-		handle_free(handle);
-		return (unsigned long)-ENOMEM;
-	}
-	return handle;
+	if (store_in_room(class, handle, size, gfp) ||
+	    store_with_stock(class, handle, size, gfp, nid))
+		return handle;
+	handle_free(handle);
+	return (unsigned long)-ENOMEM;
 }
 EXPORT_SYMBOL_GPL(zsx_malloc);
 
@@ -415,9 +499,9 @@ static noinline void refuse_free(struct zsx_pool *pool, unsigned long handle)
 
 void zsx_free(struct zsx_pool *pool, unsigned long handle)
 {
+	struct zsx_loose loose __uninitialized;
 	struct zsx_zspage *zspage;
 	struct zsx_class *class;
-	struct zsx_loose loose;
 	zsx_location_t loc;
 
 	if (IS_ERR_OR_NULL((void *)handle))
@@ -643,9 +727,9 @@ static u32 free_run(struct zsx_class *class, const struct runs *runs, unsigned i
  */
 static void free_batch(struct zsx_pool *pool, unsigned long *handles, unsigned int nr)
 {
+	struct zsx_loose loose __uninitialized;
 	unsigned int i, nr_freed = 0;
 	struct runs runs = {};
-	struct zsx_loose loose;
 	u32 not_found = 0;
 
 	for (i = 0; i < nr; i++)

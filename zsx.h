@@ -146,7 +146,9 @@ void zsx_destroy_pool(struct zsx_pool *pool);
  *	__GFP_MOVABLE, which is taken off where pages can't be migrated;
  *	__GFP_ZERO is taken off.
  * @nid: the node for a page and a descriptor, if they are needed; NUMA_NO_NODE:
- *	this CPU's
+ *	this CPU's. With __GFP_THISNODE in @gfp the object is on this node at first, or
+ *	not stored: no room is used whose pages are on another. Compaction and page
+ *	migration know nothing of nodes.
  *
  * The object's bytes are not defined at first.
  *

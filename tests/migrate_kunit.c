@@ -15,6 +15,7 @@
 #include <linux/migrate.h>
 #include <linux/pagemap.h>
 #include <linux/prandom.h>
+#include <linux/sched.h>
 
 #include <kunit/test.h>
 
@@ -1291,6 +1292,69 @@ static void destroy_waits_for_the_end_of_an_isolation(struct kunit *test)
 	expect_nothing_wrong(test);
 }
 
+/* === Priorities ========================================================== */
+
+/* @is_wrong: what was read was not what was stored */
+struct reader {
+	struct zsx_pool *pool;
+	struct obj *obj;
+	u32 *buf;
+	unsigned int nr_reads;
+	bool is_wrong;
+};
+
+static int read_urgently(void *data)
+{
+	struct reader *r = data;
+
+	sched_set_fifo(current);
+	while (!kthread_should_stop()) {
+		if (!is_intact(r->pool, r->obj, r->buf))
+			r->is_wrong = true;
+		r->nr_reads++;
+		usleep_range(20, 60);
+	}
+	return 0;
+}
+
+/*
+ * A reader that wakes up on the mover's CPU, and goes first there, never meets a move: it
+ * would look again for ever, as the mover has nowhere to go on.
+ */
+static void urgent_reader_never_meets_a_mover(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	struct zsx_zspage *zspage = fill_zspage(test, 2424);
+	unsigned int i, cpu = raw_smp_processor_id();
+	struct reader r = {
+		.pool = f->pool,
+		.obj = &f->objs[1],
+		.buf = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL),
+	};
+	struct task_struct *task;
+
+	need_marks(test);
+	KUNIT_ASSERT_NOT_NULL(test, r.buf);
+	KUNIT_ASSERT_EQ(test, set_cpus_allowed_ptr(current, cpumask_of(cpu)), 0);
+	task = kthread_create_on_cpu(read_urgently, &r, cpu, "zsx_migrate/read");
+	if (!IS_ERR(task)) {
+		wake_up_process(task);
+		for (i = 0; i < 5000; i++) {
+			struct page *page = zspage->pages[i % zspage->class->geo->nr_pages];
+
+			if (isolate(test, page))
+				KUNIT_EXPECT_EQ(test, migrate(test, page), 0);
+		}
+		kthread_stop(task);
+	}
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	KUNIT_EXPECT_FALSE(test, r.is_wrong);
+	KUNIT_EXPECT_GT(test, r.nr_reads, 20);
+	KUNIT_EXPECT_EQ(test, stats_of(f).pins_retried, 0);
+	KUNIT_EXPECT_GT(test, stats_of(f).pages_migrated, 4000);
+}
+
 /* === Compaction ========================================================== */
 
 /* Objects move as far as there is something to win; isolated pages stay. */
@@ -1418,6 +1482,7 @@ static struct kunit_case migrate_cases[] = {
 	KUNIT_CASE(page_of_a_zspage_of_another_class_is_refused),
 	KUNIT_CASE(nothing_leads_to_pages_that_are_let_go),
 	KUNIT_CASE(destroy_waits_for_isolated_pages),
+	KUNIT_CASE(urgent_reader_never_meets_a_mover),
 	KUNIT_CASE(destroy_waits_for_the_end_of_an_isolation),
 	KUNIT_CASE_PARAM(compaction_leaves_isolated_pages, sizes_gen_params),
 	KUNIT_CASE_PARAM(compaction_passes_over_what_is_only_isolated, sizes_gen_params),

@@ -71,6 +71,11 @@ module_param_array(frames, ulong, NULL, 0644);
 MODULE_PARM_DESC(frames,
 		 "FIRST,NUMBER: pages to be looked for, such as those of a CMA area");
 
+static unsigned int at_load[4];
+module_param_array(at_load, uint, NULL, 0444);
+MODULE_PARM_DESC(at_load,
+		 "SECONDS,THREADS,SEED,CYCLES: run, read and free all while it is loaded, or booted");
+
 #define MAX_THREADS	32
 #define NR_CYCLERS	2	/* threads that make and destroy pools */
 #define NR_OPEN		8	/* objects that a thread may have open at once */
@@ -785,29 +790,28 @@ static int drain_set(void *unused, u64 val)
 }
 DEFINE_DEBUGFS_ATTRIBUTE(drain_fops, NULL, drain_set, "%llu\n");
 
-static void print_ops(struct seq_file *s)
+static unsigned long sum_of_ops(enum op op)
 {
-	unsigned int op, i;
+	unsigned long sum = 0;
+	unsigned int i;
 
-	for (op = 0; op < NR_OPS; op++) {
-		unsigned long sum = 0;
+	for (i = 0; i < ARRAY_SIZE(workers); i++) {
+		/* Pairs with get_worker(). */
+		struct worker *w = smp_load_acquire(&workers[i]);
 
-		for (i = 0; i < ARRAY_SIZE(workers); i++) {
-			/* Pairs with get_worker(). */
-			struct worker *w = smp_load_acquire(&workers[i]);
-
-			if (w)
-				sum += READ_ONCE(w->ops[op]);
-		}
-		seq_printf(s, "%s %lu\n", op_names[op], sum);
+		if (w)
+			sum += READ_ONCE(w->ops[op]);
 	}
+	return sum;
 }
 
 static int report_show(struct seq_file *s, void *unused)
 {
 	struct zsx_pool_stats stats;
+	enum op op;
 
-	print_ops(s);
+	for (op = 0; op < NR_OPS; op++)
+		seq_printf(s, "%s %lu\n", op_names[op], sum_of_ops(op));
 	seq_printf(s, "pages_freed %ld\n", atomic_long_read(&nr_pages_freed));
 	seq_printf(s, "pool_cycles %ld\n", atomic_long_read(&nr_cycles));
 	seq_printf(s, "mismatches %ld\n", atomic_long_read(&nr_mismatches));
@@ -897,6 +901,27 @@ static void find_again(void)
 		kfree((void *)~lost[i]);
 }
 
+/* === Without a user ====================================================== */
+
+/* For kernels that run nothing else: the result is a line, or a warning. */
+static void run_at_load(void)
+{
+	unsigned long nr_ops = 0;
+	enum op op;
+	int err;
+
+	err = run(at_load[0], at_load[1], at_load[2], at_load[3]);
+	for_each_worker(verify_slots);
+	for_each_worker(drain_slots);
+	err = verdict(err);
+	for (op = 0; op < NR_OPS; op++)
+		nr_ops += sum_of_ops(op);
+	WARN(err || zsx_get_total_pages(pool), "zsx_torture: failed: %d, %lu pages are left\n",
+	     err, zsx_get_total_pages(pool));
+	pr_info("zsx_torture: %lu operations, %ld pool cycles, %ld mismatches\n", nr_ops,
+		atomic_long_read(&nr_cycles), atomic_long_read(&nr_mismatches));
+}
+
 /* === The module's beginning and end ====================================== */
 
 static int __init torture_init(void)
@@ -915,6 +940,8 @@ static int __init torture_init(void)
 	debugfs_create_file_unsafe("drain", 0200, dir, NULL, &drain_fops);
 	debugfs_create_file("report", 0444, dir, NULL, &report_fops);
 	debugfs_create_file("where", 0444, dir, NULL, &where_fops);
+	if (at_load[0])
+		run_at_load();
 	return 0;
 }
 
