@@ -37,6 +37,9 @@ demo: setup
 check: setup
 	@scripts/check $(SUITES)
 
+matrix: setup
+	@scripts/check --matrix $(if $(MINUTES),--minutes $(MINUTES)) $(SUITES)
+
 kunit: setup
 	@scripts/kunit --arch $(or $(ARCH),um)
 
@@ -77,6 +80,8 @@ help:
 	@echo 'make clean                remove what a build here left'
 	@echo 'make demo [KERNEL=6.12]   store real files through zsx, on 6.1, 6.12, 7.3 or uml'
 	@echo 'make check [SUITES=...]   all tests, or these (see scripts/check --list)'
+	@echo 'make matrix [SUITES=...] [MINUTES=3]  tests on kernels built to catch something, and'
+	@echo '                          on other machines: hours (see scripts/check --matrix --list)'
 	@echo 'make kunit [ARCH=x86_64]  the KUnit tests, in UML or in QEMU'
 	@echo 'make selftests [KERNEL=6.12]  the kselftests on 6.1, 6.12, 7.3, uml or a variant'
 	@echo 'make density [KERNEL=6.1]  bytes held per 10,000 stored, full to thinned out'
@@ -91,5 +96,5 @@ help:
 	@echo 'make fuzz [SECONDS=60]    the pure parts against a plain model, by libFuzzer'
 	@echo 'make setup                install through apt what these need (they call it)'
 
-.PHONY: modules zram clean setup demo check kunit selftests density bench torture zram-torture \
+.PHONY: modules zram clean setup demo check matrix kunit selftests density bench torture zram-torture \
 	munmap-stress zswap fuzz help

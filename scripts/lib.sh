@@ -145,7 +145,8 @@ kernel_path() {
 # kernel_complaints [JOB-LOG] KERNEL-LOG: print what the kernel complained of, but
 # for the WARNs announced by "EXPECT-WARN: REGEX", and the announced ones that did
 # not come. Fails if there is any. That memory was short is no complaint: 7.3 tells so
-# when it has no page for a table of swap slots, and does without.
+# when it has no page for a table of swap slots, and does without. Nor is a data race of two
+# who are not zsx.
 kernel_complaints() {
 	awk '
 	function complain(text) { print text; bad = 1 }
@@ -162,6 +163,22 @@ kernel_complaints() {
 		next
 	}
 	FILENAME == ARGV[1] && ARGC > 2 {
+		next
+	}
+	/BUG: KCSAN:/ {
+		racing = 1
+		race = ""
+		names_zsx = 0
+	}
+	racing {
+		race = race (race == "" ? "" : "\n") $0
+		if (/zsx/)
+			names_zsx = 1
+		if (/======/) {
+			if (names_zsx)
+				complain(race)
+			racing = 0
+		}
 		next
 	}
 	/-\[ cut here \]-/ {
