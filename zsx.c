@@ -255,8 +255,11 @@ static struct zsx_zspage *stocked_zspage(struct stock *stock,
 	return zspage && zspage->class == class ? zspage : NULL;
 }
 
-/* So many zspages of a list are looked at for one on a node: a bound for the lock. */
-#define NODE_LOOKS	16
+/*
+ * So many zspages of each list are looked at for one on a node: a bound for the lock. Those
+ * that were changed last are in front, so that one which just began here is found.
+ */
+#define NODE_LOOKS	4
 
 static bool is_on_node(const struct zsx_geometry *geo, const struct zsx_zspage *zspage, int nid)
 {
