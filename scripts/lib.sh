@@ -202,7 +202,7 @@ kernel_complaints() {
 		}
 		next
 	}
-	/: page allocation failure: order:/ {
+	/: page allocation failure: order:|: vmalloc error: size / {
 		short = 1
 	}
 	/Mem-Info:/ {
