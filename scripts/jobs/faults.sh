@@ -12,10 +12,11 @@ fail() {
 	exit 1
 }
 
-# Allocations of any kind. The kernel says a line of each that it lets fail.
+# Allocations of any kind. The kernel says a line of each that it lets fail, of none less.
 for attr in failslab fail_page_alloc; do
 	echo N >$debug/$attr/ignore-gfp-wait || fail "no fault injection"
 	echo 1 >$debug/$attr/verbose
+	echo 0 >$debug/$attr/verbose_ratelimit_interval_ms
 done
 echo N >$debug/fail_page_alloc/ignore-gfp-highmem
 echo 0 >$debug/fail_page_alloc/min-order
