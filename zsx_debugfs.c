@@ -4,6 +4,7 @@
  *
  *   classes  a line a size class, with the columns of in-tree zsmalloc's file of
  *            that name: what reads one reads the other
+ *   lengths  a line a size class: what it was asked for, which classes has no column for
  *   stats    the pool's counters, one "name value" a line
  *   check    recounts all from the descriptors, and says "ok" or what is wrong
  *
@@ -106,6 +107,35 @@ static int classes_show(struct seq_file *s, void *unused)
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(classes);
+
+/* === lengths ============================================================= */
+
+/*
+ * Of all that was ever stored. How long the objects are that are left, nobody knows once
+ * some were freed: a free doesn't say it.
+ */
+static int lengths_show(struct seq_file *s, void *unused)
+{
+	struct zsx_pool *pool = s->private;
+	unsigned int i;
+
+	seq_printf(s, " %5s %5s %15s %15s %19s\n", "class", "size", "mallocs", "frees",
+		   "bytes_asked");
+	for (i = 0; i < pool->nr_classes; i++) {
+		struct zsx_class *class = &pool->classes[i];
+		u64 mallocs, frees, bytes_asked;
+
+		spin_lock(&class->lock);
+		mallocs = class->mallocs;
+		frees = class->frees;
+		bytes_asked = class->bytes_asked;
+		spin_unlock(&class->lock);
+		seq_printf(s, " %5u %5u %15llu %15llu %19llu\n", i, class->geo->size,
+			   mallocs, frees, bytes_asked);
+	}
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(lengths);
 
 /* === stats =============================================================== */
 
@@ -216,6 +246,7 @@ void zsx_debugfs_add(struct zsx_pool *pool)
 	pool->debugfs = create_dir(name);
 	kfree(name);
 	debugfs_create_file("classes", 0444, pool->debugfs, pool, &classes_fops);
+	debugfs_create_file("lengths", 0444, pool->debugfs, pool, &lengths_fops);
 	debugfs_create_file("stats", 0444, pool->debugfs, pool, &stats_fops);
 	debugfs_create_file("check", 0400, pool->debugfs, pool, &check_fops);
 }

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # /sys/kernel/debug/zsx/<pool>: classes is what zsmalloc's file of that name is,
-# and it, stats and the consumer say the same.
+# and it, lengths, stats and the consumer say the same.
 
 # shellcheck source=tests/selftests/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-begin 11 zsx_consumer
+begin 13 zsx_consumer
 
 load zsxmalloc && load zsx_consumer || exit 1
 cat $program "$here"/*.sh >$consumer/store || exit 1
@@ -81,6 +81,40 @@ agrees_with_stats() {
 		same "$zspages" "$(value zspages "$pool/stats")" zspages
 }
 
+# A line for each class of classes; none was asked for more than it has room for.
+lengths_make_sense() { # CLASSES LENGTHS
+	awk '
+	NR == FNR { if (NF == 18) { size[FNR] = $2; n = FNR }; next }
+	FNR == 1 {
+		header = $0 == sprintf(" %5s %5s %15s %15s %19s", "class", "size", "mallocs",
+				       "frees", "bytes_asked")
+		next
+	}
+	NF != 5 || $1 != FNR - 2 || $2 != size[FNR] || $4 > $3 || $5 < $3 || $5 > $3 * $2 {
+		print "not a class: " $0
+		bad = 1
+	}
+	END { exit bad || !header || FNR != n || n < 2 }' "$1" "$2"
+}
+
+# At rest: what was stored and not freed is there, and the sums are those of stats.
+lengths_agree() {
+	awk '
+	FILENAME ~ /classes$/ { if (NF == 18 && FNR > 1) used[$1] = $15; next }
+	FILENAME ~ /stats$/ { stats[$1] = $2; next }
+	FNR > 1 {
+		mallocs += $3; frees += $4; bytes += $5
+		if ($3 - $4 != used[$1]) { print used[$1] " are there: " $0; bad = 1 }
+	}
+	END {
+		if (mallocs != stats["mallocs"] || frees != stats["frees"] || bytes != stats["bytes_asked"]) {
+			print "sums: " mallocs, frees, bytes
+			bad = 1
+		}
+		exit bad || !frees
+	}' "$pool/classes" "$pool/stats" "$pool/lengths"
+}
+
 stats_are_pairs() {
 	[ -s "$pool/stats" ] || [ "$(wc -l <"$pool/stats")" -gt 0 ] || return
 	! grep -Evn '^[a-z_]+ [0-9]+$' "$pool/stats" || return
@@ -113,24 +147,27 @@ read_while_storing() {
 	rc=0 n=0
 	while [ "$rc" = 0 ] && [ $((n += 1)) -le 100 ]; do
 		cat "$pool/classes" >"$tmp/classes" && cat "$pool/stats" >/dev/null &&
-			adds_up "$tmp/classes" && makes_sense "$tmp/classes" || rc=1
+			cat "$pool/lengths" >"$tmp/lengths" && adds_up "$tmp/classes" &&
+			makes_sense "$tmp/classes" && lengths_make_sense "$tmp/classes" "$tmp/lengths" || rc=1
 	done
 	: >"$tmp/stop"
 	wait
-	[ "$rc" = 0 ] && echo 1 >"$consumer/verify" && agrees_with_stats
+	[ "$rc" = 0 ] && echo 1 >"$consumer/verify" && agrees_with_stats && lengths_agree
 }
 
 is_read_only() {
-	fails sh -c "echo 1 >$pool/check" && fails sh -c "echo 1 >$pool/stats" && fails sh -c "echo 1 >$pool/classes" &&
-		same "$(find "$pool" -type f | wc -l)" 3 files
+	for file in check classes lengths stats; do
+		fails sh -c "echo 1 >$pool/$file" || return
+	done
+	same "$(find "$pool" -type f | wc -l)" 4 files
 }
 
 # Also for who has one open while the pool goes.
 goes_with_the_pool() {
 	(
-		exec 3<"$pool/classes" 4<"$pool/stats"
+		exec 3<"$pool/classes" 4<"$pool/stats" 5<"$pool/lengths"
 		rmmod zsx_consumer && [ ! -e "$pool" ] && [ -d /sys/kernel/debug/zsx ] &&
-			fails cat <&3 && fails cat <&4
+			fails cat <&3 && fails cat <&4 && fails cat <&5
 	) && rmmod zsxmalloc && [ ! -e /sys/kernel/debug/zsx ]
 }
 
@@ -139,10 +176,12 @@ check "classes has lines of its form" has_lines "$pool/classes"
 check "the total is the sum of the classes" adds_up $pool/classes
 check "each class makes sense" makes_sense $pool/classes
 check "what random frees left is freeable" something_is_freeable
+check "lengths has a line for each class" lengths_make_sense "$pool/classes" "$pool/lengths"
+check "lengths agrees with classes and stats" lengths_agree
 check "stats are names and values" stats_are_pairs
 check "classes and stats agree" agrees_with_stats
 check "stats and the consumer agree" agrees_with_consumer
-check "they are three files, to be read" is_read_only
+check "they are four files, to be read" is_read_only
 check "read while objects come and go" read_while_storing
 check "the files go with the pool" goes_with_the_pool
 ktap_finished
