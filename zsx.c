@@ -227,14 +227,12 @@ static void leave_slot(struct zsx_class *class, struct zsx_zspage *zspage,
  * struct stock - what malloc got with the lock dropped, and hasn't used yet
  * @loose: pages for any class; zspages, those of the class that is looked at first
  * @gfp: how to get more
- * @nid: where
- * @only_nid: the node that objects must be on; NUMA_NO_NODE: any is right
+ * @nid: where; with __GFP_THISNODE a node, so that all of a call mean the same
  */
 struct stock {
 	struct zsx_loose loose;
 	gfp_t gfp;
 	int nid;
-	int only_nid;
 };
 
 static void stock_init(struct stock *stock, gfp_t gfp, int nid)
@@ -242,9 +240,14 @@ static void stock_init(struct stock *stock, gfp_t gfp, int nid)
 	zsx_loose_init(&stock->loose);
 	stock->gfp = gfp;
 	stock->nid = nid;
-	stock->only_nid = NUMA_NO_NODE;
-	if (unlikely(gfp & __GFP_THISNODE))
-		stock->only_nid = nid == NUMA_NO_NODE ? numa_mem_id() : nid;
+	if (unlikely(gfp & __GFP_THISNODE) && nid == NUMA_NO_NODE)
+		stock->nid = numa_mem_id();
+}
+
+/* Whether a zspage won't do that is on another node. */
+static bool is_bound(const struct stock *stock)
+{
+	return unlikely(stock->gfp & __GFP_THISNODE);
 }
 
 static struct zsx_zspage *stocked_zspage(struct stock *stock,
@@ -281,6 +284,8 @@ static struct zsx_zspage *first_on_node(struct zsx_class *class, unsigned int gr
 	struct zsx_zspage *zspage;
 	unsigned int looks = 0;
 
+	lockdep_assert_held(&class->lock);
+
 	list_for_each_entry(zspage, &class->groups[group], list) {
 		if (is_on_node(class->geo, zspage, nid))
 			return zspage;
@@ -296,19 +301,18 @@ static struct zsx_zspage *find_room(struct zsx_class *class, const struct stock 
 	struct zsx_zspage *zspage = NULL;
 	unsigned int group;
 
-	if (likely(stock->only_nid == NUMA_NO_NODE))
+	if (!is_bound(stock))
 		return zsx_class_first_with_room(class);
 	for (group = ZSX_NR_RATIOS; group-- && !zspage; )
-		zspage = first_on_node(class, group, stock->only_nid);
+		zspage = first_on_node(class, group, stock->nid);
 	return zspage;
 }
 
 static struct zsx_zspage *find_growable(struct zsx_class *class, const struct stock *stock)
 	__must_hold(&class->lock)
 {
-	return likely(stock->only_nid == NUMA_NO_NODE) ?
-	       zsx_class_first_growable(class) :
-	       first_on_node(class, ZSX_GROWABLE, stock->only_nid);
+	return is_bound(stock) ? first_on_node(class, ZSX_GROWABLE, stock->nid) :
+				 zsx_class_first_growable(class);
 }
 
 /*
