@@ -225,27 +225,6 @@ static inline void compat_stack_print(const unsigned long *frames, unsigned int 
 #endif
 }
 
-/*
- * For tests, where the kernel has fault injection: the @nth allocation of this task from
- * now on is to fail; 0: none. What may fail at all is set in debugfs.
- */
-static inline void compat_fail_nth(unsigned int nth)
-{
-#ifdef CONFIG_FAULT_INJECTION
-	WRITE_ONCE(current->fail_nth, nth);
-#endif
-}
-
-/* Return: how many are left until one fails; 0: it has failed, or none will. */
-static inline unsigned int compat_fail_left(void)
-{
-#ifdef CONFIG_FAULT_INJECTION
-	return READ_ONCE(current->fail_nth);
-#else
-	return 0;
-#endif
-}
-
 /* v6.5. Before, slab merges what it likes, unless booted with slab_nomerge. */
 #ifndef SLAB_NO_MERGE
 #define SLAB_NO_MERGE	0

@@ -217,6 +217,8 @@ kernel_complaints() {
 	END {
 		if (inside)
 			judge()
+		if (racing && names_zsx)
+			complain(race)
 		for (i = 1; i <= n; i++)
 			if (!used[i])
 				complain("announced, but it did not come: " expect[i])
@@ -228,14 +230,14 @@ kernel_complaints() {
 
 # module_make KERNEL DIR TARGET...: make the modules in DIR against that kernel.
 module_make() {
-	local kernel=$1 dir=$2 args
+	local kernel=$1 dir=$2 headers args
 	shift 2
 
-	args=(-C "$(kernel_path "$kernel" headers)" "M=$dir" W=1 "ARCH=$(kernel_arch "$kernel")")
+	headers=$(kernel_path "$kernel" headers)
+	args=(-C "$headers" "M=$dir" W=1 "ARCH=$(kernel_arch "$kernel")")
 	[ "$(kernel_arch "$kernel")" != um ] || args+=("KCFLAGS=$UML_KCFLAGS")
 	# Debian's kernels have no KUnit, and neither has a kernel for figures.
-	! grep -qs '^CONFIG_KUNIT=' "$(kernel_path "$kernel" headers)/.config" ||
-		! is_lab_kernel "$kernel" || args+=(CONFIG_ZSX_KUNIT_TEST=m)
+	! grep -q '^CONFIG_KUNIT=' "$headers/.config" || args+=(CONFIG_ZSX_KUNIT_TEST=m)
 	make "${args[@]}" -j"$(nproc)" "$@"
 }
 

@@ -175,8 +175,8 @@ class Pool:
     def waste(self):
         """Bytes by cause."""
         stored = self.bytes_stored()
-        parts = {cause: total(each.waste()[cause] for each in self.classes)
-                 for cause in CLASS_WASTE}
+        wastes = [each.waste() for each in self.classes]
+        parts = {cause: total(waste[cause] for waste in wastes) for cause in CLASS_WASTE}
         if stored is not None:
             parts["rounding"] = self.in_slots() - stored
         for cause, counter in (("handles", "handle_bytes"), ("descriptors", "descriptor_bytes"),

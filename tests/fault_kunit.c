@@ -9,11 +9,12 @@
  * must be as it was. For each kind of gfp that callers use.
  *
  * The kernel lets nothing fail unless it is told what may: scripts/jobs/faults.sh. Without
- * that, and without CONFIG_FAULT_INJECTION, all cases are skipped.
+ * that all cases are skipped; without CONFIG_FAULT_INJECTION the suite isn't built.
  */
 #include <linux/err.h>
 #include <linux/prandom.h>
 #include <linux/scatterlist.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 
 #include <kunit/test.h>
@@ -57,15 +58,27 @@ static gfp_t gfp_of(struct kunit *test)
 	return param ? param->gfp : GFP_KERNEL | __GFP_NOWARN;
 }
 
+/* The @nth allocation of this task from now on is to fail; 0: none. */
+static void fail_nth(unsigned int nth)
+{
+	current->fail_nth = nth;
+}
+
+/* How many are left until one fails; 0: it has failed. */
+static unsigned int nr_left(void)
+{
+	return current->fail_nth;
+}
+
 /* === Fixture ============================================================= */
 
 static bool slab_can_fail(void)
 {
 	void *p;
 
-	compat_fail_nth(1);
+	fail_nth(1);
 	p = kmalloc(64, GFP_KERNEL | __GFP_NOWARN);
-	compat_fail_nth(0);
+	fail_nth(0);
 	kfree(p);
 	return !p;
 }
@@ -74,9 +87,9 @@ static bool pages_can_fail(void)
 {
 	struct page *page;
 
-	compat_fail_nth(1);
+	fail_nth(1);
 	page = alloc_page(GFP_KERNEL | __GFP_NOWARN | __GFP_HIGHMEM);
-	compat_fail_nth(0);
+	fail_nth(0);
 	if (page)
 		__free_page(page);
 	return !page;
@@ -159,7 +172,9 @@ struct call {
 
 /*
  * Make a call with each of its allocations failing. One that can do without goes on all
- * the same. Return: in how many allocations there are.
+ * the same.
+ *
+ * Return: How many allocations it makes.
  */
 static unsigned int fail_each(struct kunit *test, const struct call *call)
 {
@@ -170,10 +185,10 @@ static unsigned int fail_each(struct kunit *test, const struct call *call)
 
 	zsx_pool_stats(f->pool, &before);
 	for (nth = 1; nth < MOST_ALLOCATIONS; nth++) {
-		compat_fail_nth(nth);
+		fail_nth(nth);
 		err = call->make(test);
-		left = compat_fail_left();
-		compat_fail_nth(0);
+		left = nr_left();
+		fail_nth(0);
 		KUNIT_EXPECT_TRUE_MSG(test, !err || (!left && err == -ENOMEM),
 				      "%s, allocation %u fails: %d", call->name, nth, err);
 		if (!err)
@@ -280,8 +295,8 @@ static void batches_are_stored_or_not(struct kunit *test)
 
 static void expect_nothing_asked(struct kunit *test, const char *what)
 {
-	KUNIT_EXPECT_EQ_MSG(test, compat_fail_left(), 1, "%s gets memory", what);
-	compat_fail_nth(0);
+	KUNIT_EXPECT_EQ_MSG(test, nr_left(), 1, "%s gets memory", what);
+	fail_nth(0);
 }
 
 /* Who frees, compacts or moves does it because there is none. */
@@ -296,7 +311,7 @@ static void others_need_no_memory(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, make_many(test), 0);
 	src = zspage_of(&f->objs[1])->pages[0];
 
-	compat_fail_nth(1);
+	fail_nth(1);
 	mem = zsx_obj_read_begin(f->pool, f->objs[1].handle, f->objs[1].len, f->buf);
 	zsx_obj_read_end(f->pool, f->objs[1].handle, f->objs[1].len, mem);
 	zsx_obj_read_sg_begin(f->pool, f->objs[1].handle, sg, f->objs[1].len);
@@ -307,7 +322,7 @@ static void others_need_no_memory(struct kunit *test)
 	expect_nothing_asked(test, "reading and writing");
 
 	if (src && core_isolate(src)) {
-		compat_fail_nth(1);
+		fail_nth(1);
 		KUNIT_EXPECT_EQ(test, core_migrate(src, dst), 0);
 		expect_nothing_asked(test, "page migration");
 	} else {
@@ -315,12 +330,12 @@ static void others_need_no_memory(struct kunit *test)
 		put_page(dst);
 	}
 
-	compat_fail_nth(1);
+	fail_nth(1);
 	zsx_free_bulk(f->pool, f->handles, NR_BULK);
 	drop(f->pool, &f->objs[1]);
 	expect_nothing_asked(test, "freeing");
 
-	compat_fail_nth(1);
+	fail_nth(1);
 	zsx_compact(f->pool);
 	expect_nothing_asked(test, "compaction");
 	expect_pool_right(test, f->pool);

@@ -911,7 +911,6 @@ static void run_at_load(void)
 	int err;
 
 	err = run(at_load[0], at_load[1], at_load[2], at_load[3]);
-	for_each_worker(verify_slots);
 	for_each_worker(drain_slots);
 	err = verdict(err);
 	for (op = 0; op < NR_OPS; op++)

@@ -82,6 +82,7 @@ static void write_all(struct worker *w)
 
 	for (i = 0; i < w->nr_items; i++)
 		worker_write(w, &w->walk[i]);
+	cond_resched();
 }
 
 /* Objects that are read must be all there are: they have a sum. */
@@ -300,7 +301,6 @@ static void replace_and_free(struct worker *w)
 	if (!crew_failed(w->crew)) {
 		crew_meet(w->crew);
 		write_all(w);
-		cond_resched();
 		verify_all(w);
 	}
 	free_at_random(w);
@@ -318,7 +318,6 @@ static void store_and_free_in_bulk(struct worker *w)
 	worker_shuffle(w);
 	if (!crew_failed(w->crew)) {
 		write_all(w);
-		cond_resched();
 		verify_all(w);
 	}
 	timed(w, OP_FREE_BULK, free_in_bulk);
