@@ -86,7 +86,7 @@ help:
 	@echo 'make selftests [KERNEL=6.12]  the kselftests on 6.1, 6.12, 7.3, uml or a variant'
 	@echo 'make density [KERNEL=6.1]  bytes held per 10,000 stored, full to thinned out'
 	@echo 'make bench [ROUNDS=5] [ROWS=hot,cold] [OUT=DIR]  measured against in-tree zsmalloc,'
-	@echo '                          30 minutes: a table, bench.json, plots'
+	@echo '                          36 minutes: a table, bench.json, plots'
 	@echo 'make torture [MINUTES=20] [KERNEL=6.12] [SEED=1]  checked objects while everything'
 	@echo '                          moves, then zram-torture; on each kernel unless told'
 	@echo 'make zram-torture         the same options: zram on zsx as swap, as a disk, and more'
