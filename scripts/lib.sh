@@ -143,7 +143,8 @@ kernel_path() {
 }
 
 # kernel_complaints [JOB-LOG] KERNEL-LOG: print what the kernel complained of, but
-# for the WARNs announced by "EXPECT-WARN: REGEX", and the announced ones that did
+# for the WARNs announced by "EXPECT-WARN: REGEX", one each, and the stacks dumped
+# after a line announced by "EXPECT-STACKS: REGEX"; and the announced ones that did
 # not come. Fails if there is any. That memory was short is no complaint: 7.3 tells so
 # when it has no page for a table of swap slots, and does without. Nor is a data race of two
 # who are not zsx.
@@ -160,6 +161,10 @@ kernel_complaints() {
 	}
 	sub(/.*EXPECT-WARN: /, "") {
 		expect[++n] = $0
+		next
+	}
+	sub(/.*EXPECT-STACKS: /, "") {
+		stacks[$0] = 0
 		next
 	}
 	FILENAME == ARGV[1] && ARGC > 2 {
@@ -211,6 +216,20 @@ kernel_complaints() {
 	short && /Call Trace/ {
 		next
 	}
+	told && /Call Trace/ {
+		told = 0
+		next
+	}
+	/BUG:|WARNING:|Oops|Kernel panic/ {
+		told = 0
+	}
+	{
+		for (line in stacks)
+			if ($0 ~ line) {
+				stacks[line]++
+				told = 1
+			}
+	}
 	/BUG:|WARNING:|Oops|Call Trace|Kernel panic|general protection|detected stall|blocked for more than/ {
 		complain($0)
 	}
@@ -222,6 +241,9 @@ kernel_complaints() {
 		for (i = 1; i <= n; i++)
 			if (!used[i])
 				complain("announced, but it did not come: " expect[i])
+		for (line in stacks)
+			if (!stacks[line])
+				complain("announced, but it did not come: " line)
 		exit bad
 	}' "$@"
 }

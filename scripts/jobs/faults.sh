@@ -49,6 +49,8 @@ while [ $silent -lt $enough ]; do
 	fi
 	! dmesg -c | grep -q FAULT_INJECTION || silent=0
 done
+# slab_common.c dumps the stack of who wanted a cache that it couldn't make.
+echo "EXPECT-STACKS: kmem_cache_create(_args)?[(]zsx_[a-z0-9_]+[)] failed with error -(12|22)$"
 echo "insmod: $nth times with one allocation failing: $failed failed"
 # At least a page, a name and a directory of each of its caches.
 [ $failed -ge 100 ] || fail "only $failed failures"
