@@ -43,6 +43,10 @@ dkms-remove:
 	dkms remove zsx/$(VERSION) --all
 	rm -rf $(DKMS_SOURCE)
 
+deb:
+	@scripts/setup deb
+	@scripts/build-deb
+
 version:
 	@echo $(VERSION)
 
@@ -116,6 +120,7 @@ help:
 	@echo 'make install [KDIR=DIR] [DESTDIR=DIR]  zsxmalloc.ko where modprobe finds it'
 	@echo 'make dkms-install [KDIR=DIR]  the same by DKMS, which then builds it for each new'
 	@echo '                          kernel; make dkms-remove undoes it'
+	@echo 'make deb                  a Debian package, zsx-dkms, that does the same'
 	@echo 'make zram [KDIR=DIR] [ZRAM_SOURCE=...]  the zram driver of that kernel, as it is, on zsx'
 	@echo 'make clean                remove what a build here left'
 	@echo 'make demo [KERNEL=6.12]   store real files through zsx, on 6.1, 6.12, 7.3 or uml'
@@ -136,5 +141,5 @@ help:
 	@echo 'make fuzz [SECONDS=60]    the pure parts against a plain model, by libFuzzer'
 	@echo 'make setup                install through apt what these need (they call it)'
 
-.PHONY: modules install dkms-source dkms-install dkms-remove version zram clean setup demo \
+.PHONY: modules install dkms-source dkms-install dkms-remove deb version zram clean setup demo \
 	check matrix kunit selftests density bench torture zram-torture munmap-stress zswap fuzz help

@@ -273,6 +273,12 @@ copy_sources() {
 		--exclude='*' "$ZSX_ROOT/" "$1/"
 }
 
+# copy_checkout DIR: all that the project is, without what a build here left.
+copy_checkout() {
+	mkdir -p "$1"
+	rsync -rlp --delete --exclude=/.git --exclude-from="$ZSX_ROOT/.gitignore" "$ZSX_ROOT/" "$1/"
+}
+
 # stock_modules DIR: which of the kernel's own modules those built in DIR need.
 stock_modules() {
 	modinfo -F depends "$1"/*.ko "$1"/tests/*.ko "$1"/tests/*/*.ko | tr , '\n' | sort -u |
