@@ -9,6 +9,47 @@ KDIR ?= /lib/modules/$(shell uname -r)/build
 modules: | $(KDIR)/Makefile
 	$(MAKE) -C $(KDIR) M=$(CURDIR) $@
 
+# The version has one source; the module has it from there too.
+VERSION := $(shell sed -n 's/^\#define ZSX_VERSION[^"]*"\(.*\)"/\1/p' zsx.h)
+DKMS_SOURCE = $(DESTDIR)/usr/src/zsx-$(VERSION)
+
+# Debian's make kernelrelease says another one.
+RELEASE = $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' $(KDIR)/include/generated/utsrelease.h)
+
+# Debian's headers ask for a signature and have no key. A packager's DESTDIR gets no lists:
+# they would be of this module alone.
+install: | $(KDIR)/Makefile
+	$(MAKE) -C $(KDIR) M=$(CURDIR) ZSX_TESTS=n modules
+	$(MAKE) -C $(KDIR) M=$(CURDIR) ZSX_TESTS=n modules_install INSTALL_MOD_DIR=updates \
+		$(if $(wildcard $(KDIR)/certs/signing_key.x509),,CONFIG_MODULE_SIG_ALL=) \
+		$(if $(DESTDIR),INSTALL_MOD_PATH=$(abspath $(DESTDIR)))
+	[ ! -e $(DESTDIR)/lib/modules/$(RELEASE)/modules.order ] || \
+		depmod $(if $(DESTDIR),-b $(DESTDIR)) $(RELEASE)
+
+# What a build of zsxmalloc.ko, or of a caller of it, reads.
+dkms-source:
+	install -d $(DKMS_SOURCE)/zsmalloc/linux
+	install -m 644 COPYING Kbuild Kconfig Makefile compat.h \
+		$(filter-out %.mod.c,$(wildcard zsx*.[ch])) $(DKMS_SOURCE)
+	install -m 644 zsmalloc/Kconfig zsmalloc/*.Kbuild $(DKMS_SOURCE)/zsmalloc
+	install -m 644 zsmalloc/linux/*.h $(DKMS_SOURCE)/zsmalloc/linux
+	sed 's/#MODULE_VERSION#/$(VERSION)/' dkms.conf.in >$(DKMS_SOURCE)/dkms.conf
+
+dkms-install: dkms-source | $(KDIR)/Makefile
+	dkms add zsx/$(VERSION)
+	dkms install zsx/$(VERSION) -k $(RELEASE)
+
+dkms-remove:
+	dkms remove zsx/$(VERSION) --all
+	rm -rf $(DKMS_SOURCE)
+
+deb:
+	@scripts/setup deb
+	@scripts/build-deb
+
+version:
+	@echo $(VERSION)
+
 # The driver is the kernel's own, copied to the cache and built there.
 zram: modules
 	@dir=$$(scripts/build-zram --copy $(KDIR) $(ZRAM_SOURCE)) && \
@@ -76,6 +117,10 @@ zswap: setup
 help:
 	@echo 'make [KDIR=DIR]           build zsxmalloc.ko (and test modules, in tests/) for the'
 	@echo '                          running kernel, or that of DIR'
+	@echo 'make install [KDIR=DIR] [DESTDIR=DIR]  zsxmalloc.ko where modprobe finds it'
+	@echo 'make dkms-install [KDIR=DIR]  the same by DKMS, which then builds it for each new'
+	@echo '                          kernel; make dkms-remove undoes it'
+	@echo 'make deb                  a Debian package, zsx-dkms, that does the same'
 	@echo 'make zram [KDIR=DIR] [ZRAM_SOURCE=...]  the zram driver of that kernel, as it is, on zsx'
 	@echo 'make clean                remove what a build here left'
 	@echo 'make demo [KERNEL=6.12]   store real files through zsx, on 6.1, 6.12, 7.3 or uml'
@@ -96,5 +141,5 @@ help:
 	@echo 'make fuzz [SECONDS=60]    the pure parts against a plain model, by libFuzzer'
 	@echo 'make setup                install through apt what these need (they call it)'
 
-.PHONY: modules zram clean setup demo check matrix kunit selftests density bench torture zram-torture \
-	munmap-stress zswap fuzz help
+.PHONY: modules install dkms-source dkms-install dkms-remove deb version zram clean setup demo \
+	check matrix kunit selftests density bench torture zram-torture munmap-stress zswap fuzz help

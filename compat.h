@@ -10,6 +10,12 @@
 #ifndef _ZSX_COMPAT_H_
 #define _ZSX_COMPAT_H_
 
+/* Before the others, of which an older kernel may lack one. */
+#include <linux/version.h>
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
+#error "zsx needs Linux 6.1 or newer"
+#endif
+
 #include <linux/migrate.h>
 #include <linux/mm.h>
 #include <linux/module.h>
@@ -19,12 +25,7 @@
 #include <linux/slab.h>
 #include <linux/stacktrace.h>
 #include <linux/timex.h>
-#include <linux/version.h>
 #include <linux/vmstat.h>
-
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
-#error "zsx needs Linux 6.1 or newer"
-#endif
 
 /*
  * How many bits a physical address can have. Some architectures say the most

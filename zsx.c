@@ -847,4 +847,4 @@ module_exit(zsx_exit);
 MODULE_LICENSE("GPL");
 MODULE_DESCRIPTION("Dense allocator for compressed pages");
 MODULE_AUTHOR("The zsx authors");
-MODULE_VERSION("0.1");
+MODULE_VERSION(ZSX_VERSION);

@@ -29,6 +29,9 @@
 
 #include <linux/types.h>
 
+/* The only place that says it: the module, DKMS and the package read it here. */
+#define ZSX_VERSION "0.1"
+
 struct scatterlist;
 struct zsx_pool;
 

@@ -142,6 +142,27 @@ kernel_path() {
 	esac
 }
 
+# debian12: its suites, as lines of a sources.list, from the mirror that this machine uses
+# itself.
+# shellcheck disable=SC2016 # the $( ) are apt's
+debian12() {
+	local uri suite codename origin main=''
+	local signed='[signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]'
+
+	# Codename and origin are empty until apt has been updated.
+	while IFS='|' read -r uri suite codename origin; do
+		[ "${origin:-Debian}" = Debian ] || continue
+		case ${codename:-$suite} in
+		bookworm) main=${main:-$uri} ;;
+		bookworm-updates|bookworm-security) ;;
+		*) continue ;;
+		esac
+		echo "deb $signed $uri ${codename:-$suite} main"
+	done < <(apt-get indextargets --format '$(REPO_URI)|$(RELEASE)|$(CODENAME)|$(ORIGIN)' \
+			"Identifier: Packages" "Component: main" | sort -u)
+	[ -n "$main" ] || { echo "apt knows no mirror of Debian 12 (bookworm) here"; return 1; } >&2
+}
+
 # kernel_complaints [JOB-LOG] KERNEL-LOG: print what the kernel complained of, but
 # for the WARNs announced by "EXPECT-WARN: REGEX", one each, and the stacks dumped
 # after a line announced by "EXPECT-STACKS: REGEX"; and the announced ones that did
@@ -271,6 +292,12 @@ copy_sources() {
 	rsync -rlpcm --delete --exclude='.*' --exclude='*.mod.c' --include='*/' \
 		--include='*.[chS]' --include=Kbuild --include=Kconfig --include=Makefile \
 		--exclude='*' "$ZSX_ROOT/" "$1/"
+}
+
+# copy_checkout DIR: all that the project is, without what a build here left.
+copy_checkout() {
+	mkdir -p "$1"
+	rsync -rlp --delete --exclude=/.git --exclude-from="$ZSX_ROOT/.gitignore" "$ZSX_ROOT/" "$1/"
 }
 
 # stock_modules DIR: which of the kernel's own modules those built in DIR need.
