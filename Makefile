@@ -37,6 +37,13 @@ demo: setup
 check: setup
 	@scripts/check $(SUITES)
 
+style sparse: setup
+	@scripts/check $@
+
+coccicheck: setup
+	@scripts/setup cocci
+	@scripts/coccicheck
+
 matrix: setup
 	@scripts/check --matrix $(if $(MINUTES),--minutes $(MINUTES)) $(SUITES)
 
@@ -80,6 +87,9 @@ help:
 	@echo 'make clean                remove what a build here left'
 	@echo 'make demo [KERNEL=6.12]   store real files through zsx, on 6.1, 6.12, 7.3 or uml'
 	@echo 'make check [SUITES=...]   all tests, or these (see scripts/check --list)'
+	@echo 'make style                checkpatch, kernel-doc, shellcheck and the like'
+	@echo 'make sparse               sparse over all modules, for 6.12 and 7.3'
+	@echo 'make coccicheck           the kernel'\''s semantic patches'
 	@echo 'make matrix [SUITES=...] [MINUTES=3]  tests on kernels built to catch something, and'
 	@echo '                          on other machines: hours (see scripts/check --matrix --list)'
 	@echo 'make kunit [ARCH=x86_64]  the KUnit tests, in UML or in QEMU'
@@ -96,5 +106,5 @@ help:
 	@echo 'make fuzz [SECONDS=60]    the pure parts against a plain model, by libFuzzer'
 	@echo 'make setup                install through apt what these need (they call it)'
 
-.PHONY: modules zram clean setup demo check matrix kunit selftests density bench torture zram-torture \
-	munmap-stress zswap fuzz help
+.PHONY: modules zram clean setup demo check style sparse coccicheck matrix kunit \
+	selftests density bench torture zram-torture munmap-stress zswap fuzz help
