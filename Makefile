@@ -44,6 +44,10 @@ coccicheck: setup
 	@scripts/setup cocci
 	@scripts/coccicheck
 
+htmldocs: setup
+	@scripts/setup docs
+	@scripts/htmldocs $(if $(OUT),--out $(OUT))
+
 matrix: setup
 	@scripts/check --matrix $(if $(MINUTES),--minutes $(MINUTES)) $(SUITES)
 
@@ -90,6 +94,7 @@ help:
 	@echo 'make style                checkpatch, kernel-doc, shellcheck and the like'
 	@echo 'make sparse               sparse over all modules, for 6.12 and 7.3'
 	@echo 'make coccicheck           the kernel'\''s semantic patches'
+	@echo 'make htmldocs [OUT=DIR]   the documentation, with that of zsx.h'
 	@echo 'make matrix [SUITES=...] [MINUTES=3]  tests on kernels built to catch something, and'
 	@echo '                          on other machines: hours (see scripts/check --matrix --list)'
 	@echo 'make kunit [ARCH=x86_64]  the KUnit tests, in UML or in QEMU'
@@ -106,5 +111,5 @@ help:
 	@echo 'make fuzz [SECONDS=60]    the pure parts against a plain model, by libFuzzer'
 	@echo 'make setup                install through apt what these need (they call it)'
 
-.PHONY: modules zram clean setup demo check style sparse coccicheck matrix kunit \
+.PHONY: modules zram clean setup demo check style sparse coccicheck htmldocs matrix kunit \
 	selftests density bench torture zram-torture munmap-stress zswap fuzz help
