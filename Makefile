@@ -95,6 +95,7 @@ help:
 	@echo 'make sparse               sparse over all modules, for 6.12 and 7.3'
 	@echo 'make coccicheck           the kernel'\''s semantic patches'
 	@echo 'make htmldocs [OUT=DIR]   the documentation, with that of zsx.h'
+	@echo 'scripts/graft --patch     zsx as a patch to Linux 7.3'
 	@echo 'make matrix [SUITES=...] [MINUTES=3]  tests on kernels built to catch something, and'
 	@echo '                          on other machines: hours (see scripts/check --matrix --list)'
 	@echo 'make kunit [ARCH=x86_64]  the KUnit tests, in UML or in QEMU'
