@@ -1246,7 +1246,7 @@ static void short_memory_changes_nothing(struct kunit *test)
 	if (!IS_ERR_VALUE(handle))
 		f->objs[MAX_OBJS - 1] = (struct obj) { .handle = handle, .len = 3000 };
 	KUNIT_EXPECT_GT(test, f->shortage.nr_calls, 0);
-	KUNIT_EXPECT_EQ(test, f->shortage.gfp, gfp);
+	KUNIT_EXPECT_EQ(test, (__force u32)f->shortage.gfp, (__force u32)gfp);
 	KUNIT_EXPECT_EQ(test, f->shortage.nid, numa_node_id());
 	KUNIT_EXPECT_FALSE_MSG(test, f->shortage.was_locked,
 			       "memory was asked for under class->lock");
