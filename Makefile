@@ -78,6 +78,17 @@ demo: setup
 check: setup
 	@scripts/check $(SUITES)
 
+style sparse: setup
+	@scripts/check $@
+
+coccicheck: setup
+	@scripts/setup cocci
+	@scripts/coccicheck
+
+htmldocs: setup
+	@scripts/setup docs
+	@scripts/htmldocs $(if $(OUT),--out $(OUT))
+
 matrix: setup
 	@scripts/check --matrix $(if $(MINUTES),--minutes $(MINUTES)) $(SUITES)
 
@@ -125,6 +136,11 @@ help:
 	@echo 'make clean                remove what a build here left'
 	@echo 'make demo [KERNEL=6.12]   store real files through zsx, on 6.1, 6.12, 7.3 or uml'
 	@echo 'make check [SUITES=...]   all tests, or these (see scripts/check --list)'
+	@echo 'make style                checkpatch, kernel-doc, shellcheck and the like'
+	@echo 'make sparse               sparse over all modules, for 6.12 and 7.3'
+	@echo 'make coccicheck           the kernel'\''s semantic patches'
+	@echo 'make htmldocs [OUT=DIR]   the documentation, with that of zsx.h'
+	@echo 'scripts/graft --patch     zsx as a patch to Linux 7.3'
 	@echo 'make matrix [SUITES=...] [MINUTES=3]  tests on kernels built to catch something, and'
 	@echo '                          on other machines: hours (see scripts/check --matrix --list)'
 	@echo 'make kunit [ARCH=x86_64]  the KUnit tests, in UML or in QEMU'
@@ -142,4 +158,5 @@ help:
 	@echo 'make setup                install through apt what these need (they call it)'
 
 .PHONY: modules install dkms-source dkms-install dkms-remove deb version zram clean setup demo \
-	check matrix kunit selftests density bench torture zram-torture munmap-stress zswap fuzz help
+	check style sparse coccicheck htmldocs matrix kunit selftests density bench torture \
+	zram-torture munmap-stress zswap fuzz help

@@ -80,8 +80,9 @@ static struct zsx_class *guess_class(struct zsx_pool *pool, zsx_location_t loc)
  */
 static struct zsx_class *class_of(const struct zsx_zspage *zspage)
 {
-	return ZSX_LAYOUT.class_bits ? READ_ONCE(zspage->class) :
-				       smp_load_acquire(&zspage->class);
+	if (ZSX_LAYOUT.class_bits)
+		return READ_ONCE(zspage->class);
+	return smp_load_acquire(&zspage->class); /* Pairs with zsx_zspage_alloc(). */
 }
 
 /*

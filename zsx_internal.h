@@ -353,6 +353,7 @@ enum zsx_point {
 	ZSX_POINT_MOVER_COMES,
 	ZSX_POINT_COPIED,
 	ZSX_POINT_MOVER_GONE,
+	/* private: */
 	ZSX_NR_POINTS,
 };
 

@@ -17,6 +17,7 @@
 
 #include <linux/bitops.h>
 #include <linux/build_bug.h>
+#include <linux/minmax.h>
 #include <linux/types.h>
 
 /* A zspage has at most so many pages and objects; design.rst says why. */
@@ -309,8 +310,7 @@ zsx_span(const struct zsx_geometry *geo, unsigned int i, unsigned int len,
 		.offset = start & (page_size - 1),
 	};
 
-	span.len[0] = len < page_size - span.offset ?
-		      len : page_size - span.offset;
+	span.len[0] = min(len, page_size - span.offset);
 	span.len[1] = len - span.len[0];
 	return span;
 }

@@ -46,7 +46,7 @@ static void note_frame(long frame)
  */
 bool zsx_frame_is_new(u64 frame)
 {
-	smp_rmb();
+	smp_rmb(); /* The location, then the highest. */
 	return frame && frame <= atomic_long_read(&zsx_highest_frame);
 }
 EXPORT_SYMBOL_IF_KUNIT(zsx_frame_is_new);

@@ -183,6 +183,7 @@ static const struct mix_param {
 	{ "of 32 bytes", 32 }, { "of 1100 bytes", 1100 }, { "of 2424 bytes", 2424 },
 	{ "of a page", PAGE_SIZE }, { "mixed", 0 },
 };
+
 KUNIT_ARRAY_PARAM_DESC(mixes, mixes, name);
 
 static void choose_sizes(struct kunit *test, unsigned int nr)
@@ -409,4 +410,5 @@ static struct kunit_suite bulk_suite = {
 	.init = bulk_init,
 	.test_cases = bulk_cases,
 };
+
 kunit_test_suite(bulk_suite);

@@ -183,6 +183,7 @@ static const struct thinning_param {
 	{ "all but the first that begins on a page", ONE_A_PAGE },
 	{ "all but a spanning one in two zspages", LONE_SPANNING },
 };
+
 KUNIT_ARRAY_PARAM_DESC(thinnings, thinnings, name);
 
 /* Whether slot @i spans two pages, and no other slot is wholly on these. */
@@ -477,6 +478,7 @@ static const struct size_param {
 	{ "of 2424 bytes", 2424 }, { "of 3000 bytes", 3000 }, { "of 3640 bytes", 3640 },
 	{ "of a page", PAGE_SIZE },
 };
+
 KUNIT_ARRAY_PARAM_DESC(pair_sizes, pair_sizes, name);
 
 static void expect_intact_around(struct kunit *test, unsigned int i, unsigned int nr)
@@ -769,6 +771,7 @@ static const struct many_param {
 	{ "all read", false, is_any },
 	{ "all with an isolated page", true, is_any },
 };
+
 KUNIT_ARRAY_PARAM_DESC(manies, manies, name);
 
 struct many {
@@ -1341,6 +1344,7 @@ static const struct shortage_param {
 	{ "two pages, half stay", HALF, 2 },
 	{ "two pages, an eighth stays", EIGHTH, 2 },
 };
+
 KUNIT_ARRAY_PARAM_DESC(shortages, shortages, name);
 
 static void short_memory_costs_no_page(struct kunit *test)
@@ -1403,6 +1407,7 @@ static void pages_desc(const unsigned int *nr, char *desc)
 {
 	snprintf(desc, KUNIT_PARAM_DESC_SIZE, "after %u", *nr);
 }
+
 KUNIT_ARRAY_PARAM(pages_to_be_had, pages_to_be_had, pages_desc);
 
 /*
@@ -1650,6 +1655,7 @@ static void scan_desc(const unsigned long *nr, char *desc)
 {
 	snprintf(desc, KUNIT_PARAM_DESC_SIZE, "of %lu pages", *nr);
 }
+
 KUNIT_ARRAY_PARAM(scan_sizes, scan_sizes, scan_desc);
 
 /* As many as it is asked for, or a zspage's more; and in the end just all. */
@@ -1735,4 +1741,5 @@ static struct kunit_suite compact_suite = {
 	.init = compact_init,
 	.test_cases = compact_cases,
 };
+
 kunit_test_suite(compact_suite);

@@ -49,6 +49,7 @@ static const struct gfp_param {
 	{ "atomic", GFP_ATOMIC | __GFP_NOWARN },
 	{ "nowait", GFP_NOWAIT | __GFP_NOWARN },
 };
+
 KUNIT_ARRAY_PARAM_DESC(gfps, gfps, name);
 
 static gfp_t gfp_of(struct kunit *test)
@@ -354,4 +355,5 @@ static struct kunit_suite fault_suite = {
 	.init = fault_init,
 	.test_cases = fault_cases,
 };
+
 kunit_test_suite(fault_suite);

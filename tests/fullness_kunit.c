@@ -67,6 +67,7 @@ static const struct shape shapes[] = {
 	{ 3, 10 }, { 10, 10 }, { 4, 11 }, { 11, 11 }, { 13, 16 }, { 1, 127 },
 	{ 16, 127 }, { 3, ZSX_MAX_OBJECTS }, { ZSX_MAX_PAGES, ZSX_MAX_OBJECTS },
 };
+
 KUNIT_ARRAY_PARAM(shapes, shapes, shape_desc);
 
 /* Small enough to try everything. */
@@ -74,6 +75,7 @@ static const struct shape small_shapes[] = {
 	{ 1, 1 }, { 1, 2 }, { 2, 2 }, { 1, 3 }, { 2, 3 }, { 3, 3 }, { 3, 4 },
 	{ 4, 5 }, { 1, 6 }, { 3, 6 }, { 4, 6 }, { 5, 6 },
 };
+
 KUNIT_ARRAY_PARAM(small_shapes, small_shapes, shape_desc);
 
 /* === The model =========================================================== */
@@ -868,4 +870,5 @@ static struct kunit_suite fullness_suite = {
 	.init = fullness_init,
 	.test_cases = fullness_cases,
 };
+
 kunit_test_suite(fullness_suite);

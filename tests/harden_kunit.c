@@ -375,4 +375,5 @@ static struct kunit_suite harden_suite = {
 	.init = harden_init,
 	.test_cases = harden_cases,
 };
+
 kunit_test_suite(harden_suite);

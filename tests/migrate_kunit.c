@@ -287,6 +287,7 @@ static const struct size_param {
 	{ "of 32 bytes", 32 }, { "of 200 bytes", 200 }, { "of 1008 bytes", 1008 },
 	{ "of 2424 bytes", 2424 }, { "of 3640 bytes", 3640 }, { "of a page", PAGE_SIZE },
 };
+
 KUNIT_ARRAY_PARAM_DESC(sizes, sizes, name);
 
 static unsigned int nr_pages_of(struct kunit *test)
@@ -583,6 +584,7 @@ static const struct ending_param {
 	{ "by putback", BY_PUTBACK },
 	{ "by a failed migration and putback", BY_PUTBACK_AT_LAST },
 };
+
 KUNIT_ARRAY_PARAM_DESC(endings, endings, name);
 
 static const unsigned int some_sizes[] = { 32, 1008, 2424, 3640, PAGE_SIZE };
@@ -955,6 +957,7 @@ static const struct moment_param {
 	{ "when the page is copied", ZSX_POINT_COPIED },
 	{ "after the pin", ZSX_POINT_MOVER_GONE },
 };
+
 KUNIT_ARRAY_PARAM_DESC(moments, moments, name);
 
 static void free_all(struct kunit *test, struct zsx_zspage *zspage)
@@ -1495,4 +1498,5 @@ static struct kunit_suite migrate_suite = {
 	.init = migrate_init,
 	.test_cases = migrate_cases,
 };
+
 kunit_test_suite(migrate_suite);

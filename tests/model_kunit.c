@@ -448,4 +448,5 @@ static struct kunit_suite model_suite = {
 	.init = model_init,
 	.test_cases = model_cases,
 };
+
 kunit_test_suite(model_suite);

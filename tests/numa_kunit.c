@@ -177,4 +177,5 @@ static struct kunit_suite numa_suite = {
 	.init = numa_init,
 	.test_cases = numa_cases,
 };
+
 kunit_test_suite(numa_suite);

@@ -343,6 +343,7 @@ static const struct order_param {
 } orders[] = {
 	{ "in order", FORWARD }, { "in reverse", BACKWARD }, { "at random", RANDOM },
 };
+
 KUNIT_ARRAY_PARAM_DESC(orders, orders, name);
 
 static void shuffle(unsigned int *places, unsigned int nr, u32 seed)
@@ -460,6 +461,7 @@ static const struct write_param {
 	{ "written by map WO", true, ZSX_MAP_WO },
 	{ "written by map RW", true, ZSX_MAP_RW },
 };
+
 KUNIT_ARRAY_PARAM_DESC(writes, writes, name);
 
 /* One whole zspage of each class, all spanning and other slots of it. */
@@ -940,6 +942,7 @@ static const struct threads_param {
 	{ "4 threads, all classes", 4, 0 },
 	{ "8 threads, all classes", 8, 0 },
 };
+
 KUNIT_ARRAY_PARAM_DESC(threads, threads, name);
 
 static void threads_keep_their_objects(struct kunit *test)
@@ -1035,6 +1038,7 @@ static const struct size_param {
 	{ "of 32 bytes", 32 }, { "of 700 bytes", 700 }, { "of 1008 bytes", 1008 },
 	{ "of 2424 bytes", 2424 }, { "of 3640 bytes", 3640 }, { "of a page", PAGE_SIZE },
 };
+
 KUNIT_ARRAY_PARAM_DESC(racing_sizes, racing_sizes, name);
 
 /*
@@ -1212,6 +1216,7 @@ static const struct shortage_param {
 	{ "no descriptor, zspages full", false, true, FULL },
 	{ "neither, zspages full", true, true, FULL },
 };
+
 KUNIT_ARRAY_PARAM_DESC(shortages, shortages, name);
 
 /* -ENOMEM, as if nothing had been asked for; and it works when memory is back. */
@@ -1241,7 +1246,7 @@ static void short_memory_changes_nothing(struct kunit *test)
 	if (!IS_ERR_VALUE(handle))
 		f->objs[MAX_OBJS - 1] = (struct obj) { .handle = handle, .len = 3000 };
 	KUNIT_EXPECT_GT(test, f->shortage.nr_calls, 0);
-	KUNIT_EXPECT_EQ(test, f->shortage.gfp, gfp);
+	KUNIT_EXPECT_EQ(test, (__force u32)f->shortage.gfp, (__force u32)gfp);
 	KUNIT_EXPECT_EQ(test, f->shortage.nid, numa_node_id());
 	KUNIT_EXPECT_FALSE_MSG(test, f->shortage.was_locked,
 			       "memory was asked for under class->lock");
@@ -1271,6 +1276,7 @@ static const struct last_look_param {
 	/* The page that was got replaces the one that the free gave back. */
 	{ "no descriptor, a zspage became growable", PAGE_SIZE, false, true, 1 },
 };
+
 KUNIT_ARRAY_PARAM_DESC(last_looks, last_looks, name);
 
 /* Another object is freed while malloc is out for memory in vain: that is enough. */
@@ -1322,6 +1328,7 @@ static const struct rival_param {
 	{ "its zspage can grow, our page is got", PAGE_SIZE, false, 2 },
 	{ "its zspage can grow, our descriptor is got", PAGE_SIZE, true, 2 },
 };
+
 KUNIT_ARRAY_PARAM_DESC(rivals, rivals, name);
 
 /*
@@ -1464,6 +1471,7 @@ static const struct name_param {
 	{ "of 300 bytes", NULL, 300 },
 	{ "of 5000 bytes", NULL, 5000 },
 };
+
 KUNIT_ARRAY_PARAM_DESC(names, names, name);
 
 static void destroy_pool(void *pool)
@@ -1739,4 +1747,5 @@ static struct kunit_suite pool_suite = {
 	.init = pool_init,
 	.test_cases = pool_cases,
 };
+
 kunit_test_suite(pool_suite);

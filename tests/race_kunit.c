@@ -128,6 +128,7 @@ static const struct size_param {
 	{ "of 32 bytes", 32 }, { "of 1008 bytes", 1008 }, { "of 1776 bytes", 1776 },
 	{ "of 2424 bytes", 2424 },
 };
+
 KUNIT_ARRAY_PARAM_DESC(sizes, sizes, name);
 
 /* @alone: no other object is in @f->from: it ends when the object leaves. */
@@ -454,6 +455,7 @@ static const struct race_param {
 	{ "3 of a page, 2 migrate, 1 compacts", 3, 2, 1, PAGE_SIZE },
 	{ "3 of any length, 2 migrate, 1 compacts", 3, 2, 1, 0 },
 };
+
 KUNIT_ARRAY_PARAM_DESC(races, races, name);
 
 /* @deadline: in jiffies; all work so long */
@@ -707,4 +709,5 @@ static struct kunit_suite race_suite = {
 	.init = race_init,
 	.test_cases = race_cases,
 };
+
 kunit_test_suite(race_suite);

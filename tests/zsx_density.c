@@ -12,8 +12,8 @@
  *              reset                 free all
  *   report  r  one "name value" a line
  *
- * Equal commands do the same on each machine. MIX is one of mixes.h. An object bears its number at both ends,
- * which is looked at when it is freed.
+ * Equal commands do the same on each machine. MIX is one of mixes.h. An object bears its
+ * number at both ends, which is looked at when it is freed.
  */
 #include <linux/debugfs.h>
 #include <linux/err.h>

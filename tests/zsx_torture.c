@@ -177,7 +177,6 @@ static atomic_long_t nr_mismatches;
 static atomic_long_t nr_pages_freed;
 static atomic_long_t nr_cycles;
 
-
 /*
  * Complements of addresses, which are no pointers. Many, as slab remembers the last
  * hundred or so that it gave away, and that hides them from kmemleak.

@@ -240,7 +240,7 @@ void worker_shuffle(struct worker *w)
 void worker_malloc(struct worker *w, struct item *item)
 {
 	item->handle = zs_malloc(pool_of(w, item), item->len, BENCH_GFP, NUMA_NO_NODE);
-	if (unlikely(IS_ERR_VALUE(item->handle))) {
+	if (IS_ERR_VALUE(item->handle)) {
 		worker_fail(w, (long)item->handle);
 		item->handle = 0;
 	}

@@ -401,6 +401,7 @@ static void work(struct worker *w)
 	for (turn = 0; turn < MAX_TURNS && !is_enough(c) && !crew_failed(w->crew); turn++)
 		one_turn(w);
 }
+
 /* === What it says ======================================================== */
 
 static void report_one(const struct course *c, const struct histogram *h, const char *op,

@@ -47,6 +47,7 @@ static const char * const op_names[] = {
 	[OP_MALLOC_BULK] = "malloc-bulk",
 	[OP_FREE_BULK] = "free-bulk",
 };
+
 static_assert(ARRAY_SIZE(op_names) == NR_OPS);
 
 struct times {

@@ -140,7 +140,8 @@ static void try_set(struct bytes *b, struct set *s, const struct set *other)
 		break;
 	}
 	compare(s);
-	must(zsx_slots_equal(s->is, other->is) == !memcmp(s->model, other->model, sizeof(s->model)));
+	must(zsx_slots_equal(s->is, other->is) ==
+	     !memcmp(s->model, other->model, sizeof(s->model)));
 }
 
 /* === Geometry ============================================================ */
