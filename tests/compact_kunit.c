@@ -14,6 +14,7 @@
 #include <linux/kthread.h>
 #include <linux/moduleparam.h>
 #include <linux/prandom.h>
+#include <linux/scatterlist.h>
 
 #include <kunit/static_stub.h>
 #include <kunit/test.h>
@@ -241,6 +242,7 @@ static unsigned int fill_and_thin(struct kunit *test, unsigned int c, enum thinn
 	struct fixture *f = test->priv;
 	const struct zsx_geometry *geo = f->pool->classes[c].geo;
 	unsigned int i, nr = geo->nr_objects * 9 / 2, left = nr;
+	unsigned int len = longest_of(&f->pool->classes[c]);
 	struct rnd_state rnd;
 
 	drop_all(f);
@@ -248,10 +250,10 @@ static unsigned int fill_and_thin(struct kunit *test, unsigned int c, enum thinn
 		struct obj *o = &f->objs[i];
 
 		if (bytes) {
-			assert_store(test, i, geo->size);
+			assert_store(test, i, len);
 			continue;
 		}
-		o->handle = zsx_malloc(f->pool, geo->size, GFP_KERNEL, NUMA_NO_NODE);
+		o->handle = zsx_malloc(f->pool, len, GFP_KERNEL, NUMA_NO_NODE);
 		if (IS_ERR_VALUE(o->handle))
 			o->handle = 0;
 		KUNIT_ASSERT_NE_MSG(test, o->handle, 0, "class %u, object %u", c, i);
@@ -340,7 +342,7 @@ static void fewest_pages_are_the_core_s(struct kunit *test)
 					    "class %u, %u objects", c, i);
 			KUNIT_EXPECT_TRUE_MSG(test, is_compact(class),
 					      "class %u, %u objects", c, i);
-			f->objs[i].handle = zsx_malloc(f->pool, class->geo->size,
+			f->objs[i].handle = zsx_malloc(f->pool, longest_of(class),
 						       GFP_KERNEL, NUMA_NO_NODE);
 			if (IS_ERR_VALUE(f->objs[i].handle))
 				f->objs[i].handle = 0;
@@ -470,13 +472,14 @@ static void pool_is_used_after_compaction(struct kunit *test)
 
 /* === Every way to copy =================================================== */
 
+/* What is a class of so many bytes where a page has 4096. */
+#define PART(part)	{ "of " #part " 4096ths", (part) * PAGE_SIZE / 4096 }
+
 static const struct size_param {
 	const char *name;
 	unsigned int len;
 } pair_sizes[] = {
-	{ "of 744 bytes", 744 }, { "of 1776 bytes", 1776 }, { "of 1936 bytes", 1936 },
-	{ "of 2424 bytes", 2424 }, { "of 3000 bytes", 3000 }, { "of 3640 bytes", 3640 },
-	{ "of a page", PAGE_SIZE },
+	PART(744), PART(1776), PART(1936), PART(2424), PART(3000), PART(3640), PART(4096),
 };
 
 KUNIT_ARRAY_PARAM_DESC(pair_sizes, pair_sizes, name);
@@ -523,14 +526,15 @@ static void bytes_are_kept_from_each_slot_to_each(struct kunit *test)
 	struct fixture *f = test->priv;
 	unsigned int c = zsx_lookup_class_index(f->pool, param->len);
 	const struct zsx_geometry *geo = f->pool->classes[c].geo;
+	unsigned int len = longest_of(&f->pool->classes[c]);
 	unsigned int i, from, to, n = geo->nr_objects;
 
 	KUNIT_ASSERT_GE(test, geo->nr_pages, 3);
 	for (i = 0; i < n; i++)
-		assert_store(test, i, geo->size);
+		assert_store(test, i, len);
 	for (from = 0; from < n; from++)
 		for (to = 0; to < n; to++)
-			move_from_to(test, geo->size, n, from, to);
+			move_from_to(test, len, n, from, to);
 	for (i = 0; i < n; i++)
 		expect_intact(test, i);
 	expect_compact(test, c);
@@ -547,7 +551,7 @@ static void move_down_from(struct kunit *test, unsigned int c, unsigned int from
 
 	for (i = 0; i < geo->nr_objects; i++)
 		if (!f->objs[i].handle)
-			assert_store(test, i, geo->size);
+			assert_store(test, i, longest_of(&f->pool->classes[c]));
 	for (i = to; i < geo->nr_objects; i++)
 		if (i != from)
 			drop(f->pool, &f->objs[i]);
@@ -671,21 +675,22 @@ static void readers_everywhere_leave_all_as_it_is(struct kunit *test)
 	struct fixture *f = test->priv;
 	unsigned int c = zsx_lookup_class_index(f->pool, 1776);
 	struct zsx_pool_stats before, after;
-	struct reader *readers;
+	struct scatterlist sg[2];
 	unsigned int i, nr = 0;
 
-	readers = kunit_kcalloc(test, MAX_OBJS, sizeof(*readers), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, readers);
-	for (i = 0; i < MAX_OBJS; i++)
-		readers[i].copy = f->buf;
 	fill_and_thin(test, c, QUARTER, true);
-	while (begin_to_read(f, &readers[nr], nr ? readers[nr - 1].o - f->objs + 1 : 0))
+	for (i = 0; i < MAX_OBJS; i++) {
+		if (!f->objs[i].handle)
+			continue;
+		zsx_obj_read_sg_begin(f->pool, f->objs[i].handle, sg, f->objs[i].len);
 		nr++;
+	}
 	before = stats_of(f);
 	KUNIT_EXPECT_EQ(test, zsx_compact(f->pool), 0);
 	after = stats_of(f);
-	for (i = 0; i < nr; i++)
-		end_to_read(f, &readers[i]);
+	for (i = 0; i < MAX_OBJS; i++)
+		if (f->objs[i].handle)
+			zsx_obj_read_sg_end(f->pool, f->objs[i].handle);
 
 	KUNIT_EXPECT_GT(test, nr, 4);
 	KUNIT_EXPECT_EQ(test, after.objects_copied, before.objects_copied);
@@ -1392,7 +1397,7 @@ static void fill_two(struct kunit *test, struct zsx_class *class, unsigned int a
 	for (i = 0; i < 2 * n; i++) {
 		if (f->objs[i].handle)
 			continue;
-		f->objs[i].handle = zsx_malloc(f->pool, class->geo->size, GFP_KERNEL,
+		f->objs[i].handle = zsx_malloc(f->pool, longest_of(class), GFP_KERNEL,
 					       NUMA_NO_NODE);
 		KUNIT_ASSERT_FALSE(test, IS_ERR_VALUE(f->objs[i].handle));
 	}
@@ -1492,7 +1497,7 @@ static void room_is_used_before_a_page_is_asked_for(struct kunit *test)
 	n = class->geo->nr_objects;
 	g = slots_on_first_pages(class->geo, pages);
 	for (i = 0; i < 3 * n; i++)
-		assert_store(test, i, class->geo->size);
+		assert_store(test, i, longest_of(class));
 	/* The one that lies lowest is the destination: it gets the fewest objects. */
 	for (i = 1; i < 3; i++)
 		if (zspage_of(&f->objs[order[i] * n]) < zspage_of(&f->objs[order[0] * n]))

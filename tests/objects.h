@@ -60,6 +60,19 @@ static inline bool has_words(const struct obj *o, const u32 *words)
 	return true;
 }
 
+/*
+ * The longest object that is stored in @class: of its size; with pages above 4 KiB maybe
+ * less, as the next length may be told from it no better than by the class above.
+ */
+static inline unsigned int longest_of(const struct zsx_class *class)
+{
+	unsigned int len = class->geo->size;
+
+	while (zsx_lookup_class_index(class->pool, len) != class - class->pool->classes)
+		len--;
+	return len;
+}
+
 static inline bool is_intact(struct zsx_pool *pool, const struct obj *o, u32 *buf)
 {
 	void *mem = zsx_obj_read_begin(pool, o->handle, o->len, buf);
