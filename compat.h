@@ -231,6 +231,13 @@ static inline void compat_stack_print(const unsigned long *frames, unsigned int 
 #define SLAB_NO_MERGE	0
 #endif
 
+/* v6.10: __string() keeps what it was given. To be used in tracepoints' headers only. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 10, 0)
+#define compat_assign_str(dst, src)	__assign_str(dst, src)
+#else
+#define compat_assign_str(dst, src)	__assign_str(dst)
+#endif
+
 /* v6.13: a symbol namespace became a string. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
 #define COMPAT_IMPORT_KUNIT_NS()	MODULE_IMPORT_NS(EXPORTED_FOR_KUNIT_TESTING)

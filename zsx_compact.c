@@ -24,6 +24,7 @@
 #include <linux/timekeeping.h>
 
 #include "zsx_internal.h"
+#include "zsx_trace.h"
 
 /*
  * How many zspages a unit looks at under the lock to find a destination, a source among
@@ -555,15 +556,23 @@ static void empty_hand(struct compaction *c)
 		zsx_page_free(c->hand[--c->nr_hand]);
 }
 
-static void add_counters(struct zsx_pool *pool, const struct compaction *c)
+/* Zspages that were left as they were, being in use. */
+static unsigned long nr_skipped(const struct compaction *c)
 {
-	long hold = min_t(u64, c->longest_hold, LONG_MAX);
-	atomic_long_t *counters = pool->compaction;
 	unsigned long skipped = 0;
 	unsigned int group;
 
 	for (group = 0; group < ARRAY_SIZE(c->passed); group++)
 		skipped += c->passed[group];
+	return skipped;
+}
+
+static void add_counters(struct zsx_pool *pool, const struct compaction *c)
+{
+	long hold = min_t(u64, c->longest_hold, LONG_MAX);
+	atomic_long_t *counters = pool->compaction;
+	unsigned long skipped = nr_skipped(c);
+
 	if (hold > atomic_long_read(&pool->longest_hold))
 		atomic_long_set(&pool->longest_hold, hold);
 	atomic_long_add(c->nr_copied, &counters[ZSX_OBJECTS_COPIED]);
@@ -595,6 +604,8 @@ static long compact_class(struct zsx_class *class, long wanted)
 	struct compaction c = { .class = class };
 	unsigned long passes, units = max_units(class, &passes);
 
+	if (!units)
+		return 0;
 	while (units && c.freed < wanted) {
 		unsigned long before = c.nr_passes;
 		bool moved = compact_unit(&c);
@@ -610,6 +621,7 @@ static long compact_class(struct zsx_class *class, long wanted)
 	}
 	empty_hand(&c);
 	add_counters(class->pool, &c);
+	trace_zsx_compact_class(class, c.freed, c.nr_copied, nr_skipped(&c), c.longest_hold);
 	return c.freed;
 }
 
@@ -631,6 +643,7 @@ static unsigned long compact_pool(struct zsx_pool *pool, long wanted)
 	freed = max(freed, 0L);
 	atomic_long_add(freed, &pool->compaction[ZSX_PAGES_COMPACTED]);
 	atomic_set_release(&pool->compacting, 0);
+	trace_zsx_compact(pool, wanted < ALL_PAGES ? wanted : 0, freed);
 	return freed;
 }
 

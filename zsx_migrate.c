@@ -22,6 +22,7 @@
 #include <linux/string.h>
 
 #include "zsx_internal.h"
+#include "zsx_trace.h"
 
 /* === One page ============================================================ */
 
@@ -128,7 +129,7 @@ static int migrate_page(struct page *dst, struct page *src,
 			enum migrate_mode mode)
 {
 	struct zsx_zspage *zspage = zspage_of_page(src);
-	int i;
+	int i, err;
 
 	/* Isolated, so live: its class is there, and src keeps its place. */
 	i = zspage ? index_of(zspage->class->geo, zspage, src) : -1;
@@ -136,8 +137,10 @@ static int migrate_page(struct page *dst, struct page *src,
 		return -EBUSY;
 
 	if (!zsx_try_write_pin(zspage)) {
+		err = refusal(zspage);
 		atomic_long_inc(&zspage->class->pool->migrations_refused);
-		return refusal(zspage);
+		trace_zsx_migrate_page(zspage, src, dst, err);
+		return err;
 	}
 	replace_page(zspage, i, dst, src);
 	zsx_write_unpin(zspage);
@@ -147,6 +150,7 @@ static int migrate_page(struct page *dst, struct page *src,
 	compat_page_moved_away(src);
 	compat_count_zspage_pages(page_zone(dst), 1);
 	compat_count_zspage_pages(page_zone(src), -1);
+	trace_zsx_migrate_page(zspage, src, dst, 0);
 	put_page(src);
 	atomic_long_inc(&zspage->class->pool->pages_migrated);
 	end_isolation(zspage, i);

@@ -14,6 +14,8 @@
 #include <linux/vmalloc.h>
 
 #include "zsx_internal.h"
+#define CREATE_TRACE_POINTS
+#include "zsx_trace.h"
 
 /* === A pool's life ======================================================= */
 
@@ -87,6 +89,7 @@ struct zsx_pool *zsx_create_pool(const char *name)
 	__module_get(THIS_MODULE);
 	zsx_shrinker_add(pool);
 	zsx_debugfs_add(pool);
+	trace_zsx_pool_create(pool);
 	return pool;
 }
 EXPORT_SYMBOL_GPL(zsx_create_pool);
@@ -141,6 +144,7 @@ void zsx_destroy_pool(struct zsx_pool *pool)
 		msleep(1);
 	/* Whoever looks at a class of ours, in RCU, by a stale descriptor is done then. */
 	synchronize_rcu();
+	trace_zsx_pool_destroy(pool);
 	kfree(pool->name);
 	pool_free(pool);
 	module_put(THIS_MODULE);

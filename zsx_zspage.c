@@ -19,6 +19,7 @@
 #include <linux/slab.h>
 
 #include "zsx_internal.h"
+#include "zsx_trace.h"
 
 /* === Descriptors ========================================================= */
 
@@ -150,6 +151,7 @@ struct zsx_zspage *zsx_zspage_alloc(struct zsx_class *class, gfp_t gfp, int nid)
 	memset(zspage->pages, 0, geo->nr_pages * sizeof(zspage->pages[0]));
 	/* Last: pairs with guess_class(), class_of() and isolate_page(). */
 	smp_store_release(&zspage->class, class);
+	trace_zsx_zspage_build(zspage);
 	return zspage;
 }
 EXPORT_SYMBOL_IF_KUNIT(zsx_zspage_alloc);
@@ -157,8 +159,10 @@ EXPORT_SYMBOL_IF_KUNIT(zsx_zspage_alloc);
 /* @zspage: NULL, or one without pages that is not linked. */
 void zsx_zspage_free(struct zsx_zspage *zspage)
 {
-	if (zspage)
-		kmem_cache_free(*desc_cache(zspage->class->geo), zspage);
+	if (!zspage)
+		return;
+	trace_zsx_zspage_free(zspage);
+	kmem_cache_free(*desc_cache(zspage->class->geo), zspage);
 }
 EXPORT_SYMBOL_IF_KUNIT(zsx_zspage_free);
 

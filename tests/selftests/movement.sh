@@ -86,30 +86,6 @@ is_empty() {
 
 # --- page migration ---
 
-# Memory compaction moves what lies low to room that lies higher. Where pages lie is the
-# kernel's choice; so MB megabytes, more in each try, are taken before COMMAND takes its
-# pages, and given back after it.
-with_ballast() { # MB COMMAND...
-	mkdir -p "$tmp/ballast" && mount -t tmpfs -o size=90% tmpfs "$tmp/ballast" &&
-		dd if=/dev/zero of="$tmp/ballast/file" bs=1M count="$1" 2>/dev/null || return
-	shift
-	"$@"
-	set -- $?
-	umount "$tmp/ballast"
-	return "$1"
-}
-
-# until_migrated POOL COMMAND...: up to 12 tries, the last with 440 MB.
-until_migrated() {
-	stats=/sys/kernel/debug/zsx/$1/stats mb=0
-	shift
-	while [ "$(value pages_migrated "$stats")" = 0 ]; do
-		[ "$mb" -le 440 ] || { echo "no page was migrated"; return 1; }
-		with_ballast "$mb" "$@" && echo 1 >/proc/sys/vm/compact_memory || return
-		mb=$((mb + 40))
-	done
-}
-
 refill() {
 	do_density reset && do_density "fill 20000 uniform 1" && do_density "thin 10000 2"
 }

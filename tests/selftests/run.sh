@@ -11,7 +11,7 @@ cd "$(dirname "$0")" || exit
 export ZSX_MODULES
 
 # leak.sh is the last: zsx can't be unloaded after it.
-tests="load params roundtrip debugfs beside badinput hardened movement leak"
+tests="load params roundtrip debugfs beside badinput hardened movement trace leak"
 
 result=$(mktemp) || exit
 # shellcheck disable=SC2064 # $result is what it is now
