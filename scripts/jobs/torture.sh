@@ -532,7 +532,7 @@ if [ $movable = on ]; then
 	[ "$got" -gt 0 ] || fail "no page was migrated"
 fi
 if [ -n "$(movable_blocks)" ]; then
-	[ "$(number offlined)" -gt 0 ] || [ "$seconds" -lt 60 ] || fail "no block of memory went offline"
+	[ "$(number offlined)" -gt 0 ] || [ "$seconds" -lt 60 ] || fail "no block of memory went offline in $(number refused_offline) tries"
 fi
 if [ -n "$cma" ]; then
 	[ "$(number cma_allocated)" -gt 0 ] || fail "no contiguous memory could be had"
