@@ -294,6 +294,14 @@ copy_sources() {
 		--exclude='*' "$ZSX_ROOT/" "$1/"
 }
 
+# link_tree SOURCE DIR: a copy of hard links: no file of it may be written to in place.
+link_tree() {
+	cp -al "$1" "$2" 2>/dev/null || {
+		rm -rf "$2" # another file system: no links
+		cp -a "$1" "$2"
+	}
+}
+
 # copy_checkout DIR: all that the project is, without what a build here left.
 copy_checkout() {
 	mkdir -p "$1"
