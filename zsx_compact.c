@@ -556,23 +556,17 @@ static void empty_hand(struct compaction *c)
 		zsx_page_free(c->hand[--c->nr_hand]);
 }
 
-/* Zspages that were left as they were, being in use. */
-static unsigned long nr_skipped(const struct compaction *c)
+/* What was done in a class: added to the pool's counters, and told. */
+static void report(const struct compaction *c)
 {
+	long hold = min_t(u64, c->longest_hold, LONG_MAX);
+	struct zsx_pool *pool = c->class->pool;
+	atomic_long_t *counters = pool->compaction;
 	unsigned long skipped = 0;
 	unsigned int group;
 
 	for (group = 0; group < ARRAY_SIZE(c->passed); group++)
 		skipped += c->passed[group];
-	return skipped;
-}
-
-static void add_counters(struct zsx_pool *pool, const struct compaction *c)
-{
-	long hold = min_t(u64, c->longest_hold, LONG_MAX);
-	atomic_long_t *counters = pool->compaction;
-	unsigned long skipped = nr_skipped(c);
-
 	if (hold > atomic_long_read(&pool->longest_hold))
 		atomic_long_set(&pool->longest_hold, hold);
 	atomic_long_add(c->nr_copied, &counters[ZSX_OBJECTS_COPIED]);
@@ -580,6 +574,7 @@ static void add_counters(struct zsx_pool *pool, const struct compaction *c)
 	atomic_long_add(c->nr_emptied, &counters[ZSX_SOURCE_PAGES_EMPTIED]);
 	atomic_long_add(c->nr_ended, &counters[ZSX_ZSPAGES_FREED]);
 	atomic_long_add(skipped, &counters[ZSX_SKIPPED_BUSY]);
+	trace_zsx_compact_class(c->class, c->freed, c->nr_copied, skipped, c->longest_hold);
 }
 
 /*
@@ -620,8 +615,7 @@ static long compact_class(struct zsx_class *class, long wanted)
 		cond_resched();
 	}
 	empty_hand(&c);
-	add_counters(class->pool, &c);
-	trace_zsx_compact_class(class, c.freed, c.nr_copied, nr_skipped(&c), c.longest_hold);
+	report(&c);
 	return c.freed;
 }
 
