@@ -546,12 +546,13 @@ static void move_down_from(struct kunit *test, unsigned int c, unsigned int from
 {
 	struct fixture *f = test->priv;
 	const struct zsx_geometry *geo = f->pool->classes[c].geo;
+	unsigned int len = longest_of(&f->pool->classes[c]);
 	unsigned int i;
 	bool is_moved;
 
 	for (i = 0; i < geo->nr_objects; i++)
 		if (!f->objs[i].handle)
-			assert_store(test, i, longest_of(&f->pool->classes[c]));
+			assert_store(test, i, len);
 	for (i = to; i < geo->nr_objects; i++)
 		if (i != from)
 			drop(f->pool, &f->objs[i]);

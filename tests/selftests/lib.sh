@@ -42,7 +42,7 @@ unload() { # NAME...: those of them that are loaded
 }
 
 unload_zsx() {
-	unload zsx_client zsx_client_new zsx_consumer zsx_misuse zsxmalloc
+	unload zsx_client zsx_client_new zsx_consumer zsx_density zsx_misuse zsxmalloc
 }
 
 # --- a test ---
@@ -107,6 +107,22 @@ value() { # NAME FILE
 
 report() { # NAME: of the consumer
 	value "$1" "$consumer/report"
+}
+
+# --- zsx_density, for tests whose $pool is its pool ---
+
+density=/sys/kernel/debug/zsx_density
+
+do_density() { # COMMAND
+	echo "$1" >"$density/do" && same "$(value mismatches "$density/report")" 0 mismatches
+}
+
+stat_of() { # NAME
+	value "$1" "$pool/stats"
+}
+
+refill() {
+	do_density reset && do_density "fill 20000 uniform 1" && do_density "thin 10000 2"
 }
 
 # --- page migration ---

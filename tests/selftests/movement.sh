@@ -15,18 +15,7 @@ begin 16 zsx_density zsx_consumer
 unload zsmalloc 2>/dev/null
 
 parameter=/sys/module/zsxmalloc/parameters/movable
-density=/sys/kernel/debug/zsx_density
 pool=/sys/kernel/debug/zsx/zsx_density
-
-trap 'unload zsx_density; cleanup' EXIT
-
-do_density() { # COMMAND
-	echo "$1" >"$density/do" && same "$(value mismatches "$density/report")" 0 mismatches
-}
-
-stat_of() { # NAME
-	value "$1" "$pool/stats"
-}
 
 is_sound() {
 	same "$(cat "$pool/check")" ok check
@@ -85,10 +74,6 @@ is_empty() {
 }
 
 # --- page migration ---
-
-refill() {
-	do_density reset && do_density "fill 20000 uniform 1" && do_density "thin 10000 2"
-}
 
 migrates() {
 	until_migrated zsx_density refill && is_sound
@@ -153,7 +138,7 @@ movable_reads() { # STATE
 }
 
 is_off() {
-	unload zsx_density zsx_consumer zsxmalloc && load zsxmalloc movable=off && load zsx_density &&
+	unload_zsx && load zsxmalloc movable=off && load zsx_density &&
 		movable_reads off || return
 	# A kernel without migration may have no such file.
 	do_density "fill 5000 uniform 3" && do_density "thin 2500 4" &&
@@ -163,12 +148,12 @@ is_off() {
 }
 
 is_auto() {
-	unload zsx_density zsx_consumer zsxmalloc && load zsxmalloc movable=auto && load zsx_density &&
+	unload_zsx && load zsxmalloc movable=auto && load zsx_density &&
 		movable_reads on
 }
 
 is_refused() {
-	unload zsx_density zsx_consumer zsxmalloc && for value in on 1 maybe ""; do
+	unload_zsx && for value in on 1 maybe ""; do
 		fails load zsxmalloc "movable=$value" && fails is_loaded zsxmalloc || return
 	done
 }

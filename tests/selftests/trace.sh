@@ -7,7 +7,6 @@
 . "$(dirname "$0")/lib.sh"
 
 tracing=/sys/kernel/tracing
-density=/sys/kernel/debug/zsx_density
 pool=/sys/kernel/debug/zsx/zsx_density
 
 [ -d "$tracing/events" ] || mount -t tracefs tracefs "$tracing" 2>/dev/null
@@ -16,7 +15,7 @@ pool=/sys/kernel/debug/zsx/zsx_density
 begin 6 zsx_density
 unload zsmalloc 2>/dev/null
 
-trap 'stop_tracing; unload zsx_density; cleanup' EXIT
+trap 'stop_tracing; cleanup' EXIT
 
 stop_tracing() {
 	[ ! -d "$tracing/events/zsx" ] || echo 0 >"$tracing/events/zsx/enable"
@@ -45,14 +44,6 @@ sum_told() {
 all_is_there() {
 	awk '/entries-in-buffer/ { split($3, n, "/"); bad = n[1] != n[2] } END { exit bad }' "$tracing/trace" ||
 		{ echo "events were lost"; return 1; }
-}
-
-stat_of() { # NAME
-	value "$1" "$pool/stats"
-}
-
-do_density() { # COMMAND
-	echo "$1" >"$density/do"
 }
 
 # --- cases ---
@@ -87,10 +78,6 @@ tells_of_compaction() {
 			"pages freed, class by class" &&
 		same "$(sum_told zsx_compact_class objects_copied)" "$(stat_of objects_copied)" copied &&
 		[ "$(stat_of objects_copied)" -gt 0 ]
-}
-
-refill() {
-	do_density reset && do_density "fill 20000 uniform 1" && do_density "thin 10000 2"
 }
 
 tells_of_migration() {
