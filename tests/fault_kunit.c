@@ -113,7 +113,7 @@ static int fault_init(struct kunit *test)
 	unsigned int i;
 
 	if (!slab_can_fail() || !pages_can_fail()) {
-		kunit_mark_skipped(test, "nothing fails here: see scripts/matrix --help, job faults");
+		kunit_mark_skipped(test, "nothing fails here: see scripts/check, suite faults");
 		return 0;
 	}
 	KUNIT_ASSERT_NOT_NULL(test, f);
