@@ -51,7 +51,7 @@ static __always_inline struct zsx_zspage *pin_once(struct zsx_pool *pool, struct
 
 	*loc = zsx_location_read(h);
 	zspage = zsx_zspage_of(*loc);
-	if (unlikely(!zspage) || (check && !zsx_may_pin(pool, h, loc)) ||
+	if (unlikely(!zspage) || (check && !zsx_check_before_pin(pool, h, loc)) ||
 	    unlikely(!zsx_try_pin(zspage)))
 		return NULL;
 	zsx_race_point(ZSX_POINT_READER_PINNED, zspage);
@@ -80,7 +80,7 @@ static noinline struct zsx_zspage *pin_again(struct zsx_pool *pool, struct zsx_h
 	return zspage;
 }
 
-/* Whether a pinned zspage is @pool's, and of the class that the location speaks of. */
+/* Whether a zspage, pinned here or before, is @pool's and of the class that @loc names. */
 static bool is_of_pool(const struct zsx_pool *pool, const struct zsx_zspage *zspage,
 		       zsx_location_t loc)
 {
@@ -112,8 +112,8 @@ static noinline struct access refuse_object(struct zsx_pool *pool, unsigned long
 }
 
 /* For access_begin(): @check is a constant, and what it doesn't ask for is not there. */
-static __always_inline struct access begin(struct zsx_pool *pool, unsigned long handle,
-					   bool check)
+static __always_inline struct access pin_object(struct zsx_pool *pool, unsigned long handle,
+						bool check)
 {
 	struct zsx_handle *h = zsx_handle_of(handle);
 	struct zsx_zspage *zspage;
@@ -138,10 +138,10 @@ static __always_inline struct access begin(struct zsx_pool *pool, unsigned long 
 	return access_of(zspage, loc);
 }
 
-/* Apart, so that who doesn't ask for checks has none of their code in his way. */
-static noinline struct access begin_checked(struct zsx_pool *pool, unsigned long handle)
+/* noinline: or its registers and stack would be the unchecked way's, too. */
+static noinline struct access pin_checked(struct zsx_pool *pool, unsigned long handle)
 {
-	return begin(pool, handle, true);
+	return pin_object(pool, handle, true);
 }
 
 /*
@@ -158,8 +158,8 @@ static __always_inline struct access access_begin(struct zsx_pool *pool, unsigne
 	if (IS_ERR_OR_NULL((void *)handle))
 		return refuse_handle();
 	if (zsx_is_hardened())
-		return begin_checked(pool, handle);
-	return begin(pool, handle, false);
+		return pin_checked(pool, handle);
+	return pin_object(pool, handle, false);
 }
 
 static void access_end(const struct access *access)
@@ -167,9 +167,9 @@ static void access_end(const struct access *access)
 	zsx_unpin(access->zspage);
 }
 
-/* The same for access_begun(). */
-static __always_inline struct access begun(struct zsx_pool *pool, unsigned long handle,
-					   bool check)
+/* For find_open_access(). */
+static __always_inline struct access find_open(struct zsx_pool *pool, unsigned long handle,
+					       bool check)
 {
 	struct zsx_zspage *zspage;
 	zsx_location_t loc;
@@ -185,20 +185,22 @@ static __always_inline struct access begun(struct zsx_pool *pool, unsigned long 
 	return access_of(zspage, loc);
 }
 
-static noinline struct access begun_checked(struct zsx_pool *pool, unsigned long handle)
+static noinline struct access find_open_checked(struct zsx_pool *pool, unsigned long handle)
 {
-	return begun(pool, handle, true);
+	return find_open(pool, handle, true);
 }
 
 /*
  * The access that the owner of this handle has begun. zspage is NULL if it was
- * refused then, and warned of.
+ * refused then, and warned of: zsx_obj_read_sg_end() is called all the same.
  */
-static struct access access_begun(struct zsx_pool *pool, unsigned long handle)
+static struct access find_open_access(struct zsx_pool *pool, unsigned long handle)
 {
+	if (IS_ERR_OR_NULL((void *)handle))
+		return (struct access) {};
 	if (zsx_is_hardened())
-		return begun_checked(pool, handle);
-	return begun(pool, handle, false);
+		return find_open_checked(pool, handle);
+	return find_open(pool, handle, false);
 }
 
 /* === Spans =============================================================== */
@@ -273,7 +275,7 @@ void zsx_obj_read_end(struct zsx_pool *pool, unsigned long handle,
 
 	if (!handle_mem)
 		return;
-	access = access_begun(pool, handle);
+	access = find_open_access(pool, handle);
 	if (!access.zspage)
 		return;
 	if (!span_of(&access, mem_len).len[1])
@@ -288,9 +290,10 @@ void zsx_obj_read_sg_begin(struct zsx_pool *pool, unsigned long handle,
 	struct access access = access_begin(pool, handle);
 	struct zsx_span span;
 
+	/* If it is too long, it stays pinned: zsx_obj_read_sg_end() is called all the same. */
 	if (!access.zspage || too_long(&access, mem_len)) {
 		sg_init_table(sg, 1);
-		sg_set_page(sg, ZERO_PAGE(0), min(mem_len, PAGE_SIZE), 0);
+		sg_set_page(sg, ZERO_PAGE(0), min_t(size_t, mem_len, PAGE_SIZE), 0);
 		return;
 	}
 	span = span_of(&access, mem_len);
@@ -304,7 +307,7 @@ EXPORT_SYMBOL_GPL(zsx_obj_read_sg_begin);
 
 void zsx_obj_read_sg_end(struct zsx_pool *pool, unsigned long handle)
 {
-	struct access access = access_begun(pool, handle);
+	struct access access = find_open_access(pool, handle);
 
 	if (access.zspage)
 		access_end(&access);
@@ -405,7 +408,7 @@ EXPORT_SYMBOL_GPL(zsx_map_object);
 
 void zsx_unmap_object(struct zsx_pool *pool, unsigned long handle)
 {
-	struct access access = access_begun(pool, handle);
+	struct access access = find_open_access(pool, handle);
 	struct map_area *area;
 	struct zsx_span span;
 

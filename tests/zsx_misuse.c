@@ -258,9 +258,13 @@ static int access_is_refused(struct zsx_pool *pool, unsigned long handle)
 
 static int try_access_null(struct scene *scene)
 {
-	return claim(!zsx_obj_read_begin(scene->pool, 0, LEN, copy)) ?:
-	       claim(!zsx_map_object(scene->pool, 0, ZSX_MAP_WO)) ?:
-	       claim(zsx_obj_write(scene->pool, 0, pattern, LEN) == -EINVAL);
+	return access_is_refused(scene->pool, 0) ?:
+	       claim(!zsx_map_object(scene->pool, 0, ZSX_MAP_WO));
+}
+
+static int try_access_error(struct scene *scene)
+{
+	return access_is_refused(scene->pool, -ENOMEM);
 }
 
 static int try_access_freed(struct scene *scene)
@@ -519,6 +523,7 @@ static const struct misuse {
 	{ "free-null", try_free_null },
 	{ "free-error", try_free_error },
 	{ "access-null", try_access_null },
+	{ "access-error", try_access_error },
 	{ "access-freed", try_access_freed, true },
 	{ "double-free", try_double_free, true },
 	{ "double-free-in-bulk", try_double_free_in_bulk, true },

@@ -8,7 +8,7 @@
 . "$(dirname "$0")/lib.sh"
 
 
-begin 25 zsx_misuse
+begin 26 zsx_misuse
 
 load zsxmalloc && load zsx_misuse || exit 1
 
@@ -29,6 +29,7 @@ check "and again: once is enough" says_nothing write-too-long
 check "a read too long" says_nothing read-too-long
 warn_will_come 'zsx: access by no handle'
 check "access by handle 0" says access-null 'zsx: access by no handle'
+check "access by an error" says_nothing access-error
 warn_will_come 'zsx: access to an object that was freed'
 check "access to a freed object" says access-freed 'zsx: access to an object that was freed'
 check "access to another pool's object" says_nothing foreign-access
