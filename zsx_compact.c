@@ -7,9 +7,10 @@
  * are not full, objects move from the emptier one to the fuller one; in the last
  * one that isn't full they move from the highest slots to the lowest.
  *
- * It ends without marks or cursors. Between zspages, objects move only to where as
- * many are or more: the sum of the squares of the numbers of objects grows with
- * each move. Inside a zspage, the sum of the indices falls.
+ * It ends without marks or cursors. Between zspages objects move to where as many are or
+ * more, so the sum of the squares of the numbers of objects grows with each move; inside a
+ * zspage the sum of the indices falls. But a zspage that is being read is no source: while
+ * that is so, one with more objects may be emptied into it. max_units() ends that.
  *
  * The unit of work is one page of the source: the objects that touch it, at most
  * three pages of copying. The lock and the pins are held for one unit.
@@ -49,7 +50,7 @@
  * @may_grow: in this unit, the destination
  * @needs_page: the last unit could do more with a page more in hand
  * @no_memory: there was none for @hand: only present slots are filled from here on
- * @again: the last unit met somebody, or busy zspages: the next one may do more
+ * @again: the last unit couldn't pin its pair, or passed over busy zspages: try another
  * @passed: how many zspages were passed over in each group since a move changed its
  *	list: so many stand first in it, unless others changed it with the lock dropped
  * @nr_passes: how often one was passed over
@@ -318,12 +319,13 @@ static unsigned int count_room(const struct compaction *c,
 }
 
 /*
- * Whether a unit may begin, to move @nr objects of @from to free slots of @slots in @to.
- * That may grow if they find room with the pages in hand, or fill all that is free there:
- * else there would be a page more than before, should memory be short. If another page
- * may help, it is got first; if there is none, present slots are filled without.
+ * Plan a unit that moves @nr objects of @from to free slots of @slots in @to: say whether
+ * @to may grow in it, and return whether it may begin. Growing pays only if the pages in hand
+ * make room for @nr objects, or for as many as @to can take: else there would be a page more
+ * than before, should memory be short. If one more page could help, @needs_page says so, and
+ * nothing begins; if there is no memory for it, present slots are filled without.
  */
-static bool may_begin(struct compaction *c, const struct zsx_zspage *from,
+static bool plan_unit(struct compaction *c, const struct zsx_zspage *from,
 		      unsigned int nr, const struct zsx_zspage *to,
 		      struct zsx_slots slots)
 {
@@ -374,7 +376,7 @@ static void move_objects(struct compaction *c, struct zsx_zspage *from,
 	struct zsx_slots objects = zsx_slots_and(from->inuse,
 						 zsx_slots_on_page(geo, page));
 
-	if (!may_begin(c, from, zsx_slots_count(objects), to, slots))
+	if (!plan_unit(c, from, zsx_slots_count(objects), to, slots))
 		return;
 	while (!zsx_slots_empty(objects)) {
 		unsigned int i;
@@ -402,8 +404,20 @@ static bool is_compact(const struct zsx_class *class)
 }
 
 /*
- * Keep what came loose in hand as far as there is room, give the rest back. Memory that
- * went bad goes back, to be put aside.
+ * Whether nobody is about to isolate @page, which is in no zspage. Who does has a reference,
+ * from before he looked at page->private. Were the page used again meanwhile, he would find it
+ * in that zspage, having looked at another's class.
+ */
+static bool is_ours_alone(const struct page *page)
+{
+	/* private is 0, then the count: who isn't in it yet will find no zspage by the page. */
+	smp_mb();
+	return page_ref_count(page) == 1;
+}
+
+/*
+ * Keep what came loose in hand as far as there is room, give the rest back. So is memory that
+ * went bad, to be put aside, and what somebody else still looks at.
  */
 static void keep_or_free(struct compaction *c, struct zsx_loose *loose)
 {
@@ -412,7 +426,7 @@ static void keep_or_free(struct compaction *c, struct zsx_loose *loose)
 	c->nr_emptied += loose->nr_pages;
 	c->nr_ended += !list_empty(&loose->zspages);
 	list_for_each_entry_safe(page, next, &loose->pages, lru) {
-		if (c->nr_hand == HAND || PageHWPoison(page))
+		if (c->nr_hand == HAND || PageHWPoison(page) || !is_ours_alone(page))
 			continue;
 		zsx_loose_remove_page(loose, page);
 		c->hand[c->nr_hand++] = page;
@@ -436,7 +450,7 @@ static bool pin_pair(struct compaction *c, struct zsx_zspage *from,
 	__must_hold(&c->class->lock)
 {
 	if (from->isolated || !zsx_try_write_pin(from)) {
-		/* If it is both, all others were looked at: it may have been, too. */
+		/* If it is both, no other can be the source; it may have been passed over. */
 		if (from != to || !all_passed(c, from->group))
 			pass_over(c, from);
 		c->again = from != to;

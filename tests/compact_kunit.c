@@ -1533,6 +1533,60 @@ static void memory_that_ends_costs_no_page(struct kunit *test)
 	}
 }
 
+#define MAX_HELD	4096
+
+/* Take a reference on each page of the pool, or drop it. Return: how many. */
+static unsigned int hold_all_pages(struct fixture *f, struct page **held)
+{
+	unsigned int c, group, i, nr = 0;
+
+	for (c = 0; c < f->pool->nr_classes; c++) {
+		struct zsx_class *class = &f->pool->classes[c];
+		struct zsx_zspage *zspage;
+
+		for (group = 0; group < ZSX_NR_GROUPS; group++)
+			list_for_each_entry(zspage, &class->groups[group], list)
+				for (i = 0; i < class->geo->nr_pages; i++)
+					if (zspage->pages[i] && nr < MAX_HELD)
+						held[nr++] = zspage->pages[i];
+	}
+	for (i = 0; i < nr; i++)
+		get_page(held[i]);
+	return nr;
+}
+
+/*
+ * Who isolates a page has a reference on it, and may have looked at its old zspage already:
+ * so it isn't put into another. Without other memory nothing comes in then; and something does
+ * if nobody holds them, or this would show nothing.
+ */
+static void held_page_is_not_used_again(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	struct page **held = kunit_kcalloc(test, MAX_HELD, sizeof(*held), GFP_KERNEL);
+	unsigned int i, nr;
+	u64 brought;
+
+	KUNIT_ASSERT_NOT_NULL(test, held);
+	fill_all_classes(test, MAX_OBJS, 1);
+	brought = stats_of(f).pages_brought;
+	compact_short(test, 0);
+	KUNIT_EXPECT_GT(test, stats_of(f).pages_brought, brought);
+
+	drop_all(f);
+	fill_all_classes(test, MAX_OBJS, 1);
+	nr = hold_all_pages(f, held);
+	KUNIT_EXPECT_EQ(test, nr, zsx_get_total_pages(f->pool));
+	brought = stats_of(f).pages_brought;
+	compact_short(test, 0);
+	KUNIT_EXPECT_EQ(test, stats_of(f).pages_brought, brought);
+	for (i = 0; i < nr; i++)
+		put_page(held[i]);
+	expect_all_intact(test);
+	zsx_compact(f->pool);
+	expect_pool_compact(test);
+}
+
 /* Compaction may run for reclaim: it asks for pages as who must not reclaim. */
 static void pages_are_asked_for_without_reclaim(struct kunit *test)
 {
@@ -1732,6 +1786,7 @@ static struct kunit_case compact_cases[] = {
 	KUNIT_CASE(short_memory_fills_present_slots),
 	KUNIT_CASE(room_is_used_before_a_page_is_asked_for),
 	KUNIT_CASE_PARAM(memory_that_ends_costs_no_page, pages_to_be_had_gen_params),
+	KUNIT_CASE(held_page_is_not_used_again),
 	KUNIT_CASE(pages_are_asked_for_without_reclaim),
 	KUNIT_CASE(compaction_while_one_runs_does_nothing),
 	KUNIT_CASE(compaction_after_one_runs),
