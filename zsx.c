@@ -2,6 +2,10 @@
 /*
  * zsx.c - malloc and free, of one object and of many; the module's beginning and end
  *
+ * malloc takes a slot under class->lock. What it lacks for that, a page or a zspage, it gets
+ * with the lock dropped, into a stock of its own. Calls for many objects sort them by class,
+ * and do for each class what a single call does, once.
+ *
  * A handle's word, the location, carries the class of the object. So free finds
  * the right class->lock without a lock of the pool, and readers
  * (zsx_access.c) need no lock at all. Where the word has no room for the class,
@@ -25,7 +29,9 @@ EXPORT_SYMBOL_IF_KUNIT(zsx_classes);
 
 static struct kmem_cache *handle_cache __ro_after_init;
 
-/* === Data ================================================================ */
+bool zsx_is_ready __ro_after_init;
+
+/* === Handles and classes ================================================= */
 
 static struct zsx_class *class_for(struct zsx_pool *pool, size_t size)
 {
@@ -87,9 +93,10 @@ static struct zsx_class *class_of(const struct zsx_zspage *zspage)
 
 /*
  * The zspage of @handle's object, if the word is its location, of @class; else NULL.
- * Whatever the word is, nothing but descriptors is looked at: the lock is an RCU section
- * too, if the word was read in it. The back pointer is a cold line: it is looked at
- * where the class was a guess, where handles are checked (@check), and in debug kernels.
+ * Whatever the word is, nothing but descriptors is looked at: it was read under
+ * class->lock, which is an RCU section (on PREEMPT_RT, too), or in RCU. The back pointer is
+ * a cold line: it is looked at where the class was a guess, where handles are checked
+ * (@check), and in debug kernels.
  */
 static __always_inline struct zsx_zspage *
 find_object(struct zsx_class *class, unsigned long handle, zsx_location_t loc, bool check)
@@ -176,7 +183,7 @@ lock_by(struct zsx_pool *pool, unsigned long handle, zsx_location_t *loc, bool c
 				       lock_by_descriptor(pool, handle, loc, check);
 }
 
-/* Apart, so that who doesn't ask for checks has none of their code in his way. */
+/* noinline: or its registers and stack would be the unchecked way's, too. */
 static noinline struct zsx_zspage *lock_checked(struct zsx_pool *pool, unsigned long handle,
 						zsx_location_t *loc)
 {
@@ -226,7 +233,8 @@ static void leave_slot(struct zsx_class *class, struct zsx_zspage *zspage,
 
 /**
  * struct stock - what malloc got with the lock dropped, and hasn't used yet
- * @loose: pages for any class; zspages, those of the class that is looked at first
+ * @loose: pages, for any class; zspages, each for its own. The last ones that were got are
+ *	in front, and stocked_zspage() looks at the first alone.
  * @gfp: how to get more
  * @nid: where; with __GFP_THISNODE a node, so that all of a call mean the same
  */
@@ -372,7 +380,7 @@ static bool stock_pages(struct stock *stock, const struct zsx_class *class,
 	if (stock->loose.nr_pages)
 		return true;
 	if (nr > 1)
-		zsx_pages_alloc(stock->gfp, stock->nid, nr, &stock->loose);
+		zsx_page_alloc_bulk(stock->gfp, stock->nid, nr, &stock->loose);
 	if (stock->loose.nr_pages)
 		return true;
 	page = zsx_page_alloc(stock->gfp, stock->nid);
@@ -455,7 +463,7 @@ static bool store_in_room(struct zsx_class *class, unsigned long handle, size_t 
 	return zspage;
 }
 
-/* Return: whether there was memory. Apart, for what the usual way needn't keep. */
+/* Return: whether there was memory. noinline: the usual way needs none of its stack. */
 static noinline bool store_with_stock(struct zsx_class *class, unsigned long handle,
 				      size_t size, gfp_t gfp, int nid)
 {
@@ -589,8 +597,8 @@ static void stock_batch(struct stock *stock, struct zsx_pool *pool,
 			pages += pages_for(class, run_length(runs, i));
 	}
 	if (pages > stock->loose.nr_pages + 1)
-		zsx_pages_alloc(stock->gfp, stock->nid, pages - stock->loose.nr_pages,
-				&stock->loose);
+		zsx_page_alloc_bulk(stock->gfp, stock->nid, pages - stock->loose.nr_pages,
+				    &stock->loose);
 }
 
 static bool malloc_run(struct zsx_class *class, struct stock *stock, const struct runs *runs,
@@ -820,6 +828,7 @@ static int __init zsx_init(void)
 		goto destroy_zspages;
 	zsx_migrate_init();
 	zsx_debugfs_init();
+	zsx_is_ready = true;
 	return 0;
 
 destroy_zspages:

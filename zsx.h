@@ -123,7 +123,8 @@ enum zsx_map_mode {
  * The pool takes a reference on the module.
  *
  * Context: May sleep.
- * Return: The pool, or NULL if @name is NULL or empty or memory is short.
+ * Return: The pool, or NULL if @name is NULL or empty or memory is short, or if zsx is built
+ * in and could not start.
  */
 struct zsx_pool *zsx_create_pool(const char *name);
 

@@ -4,11 +4,11 @@
  *
  * A handle is an address. zsx reads the word there, and finds by it the descriptor that
  * it writes to. Unless told otherwise it refuses what doesn't fit as far as that costs
- * nothing, and warns once. With hardened=1 it reads nothing but slab memory, and writes
- * nothing, before all fits together: handle, word, descriptor, class, slot, and the slot's
- * back pointer. Each bad handle is refused with a report of its own. With hardened=2 it
- * remembers who freed handles last, by stack depot where the kernel has it, and the report
- * says so.
+ * nothing, and warns once. With hardened=1 it reads nothing but slab memory; and writes
+ * nothing, but for a pin on a descriptor of the pool, before all fits together: handle, word,
+ * descriptor, class, slot, and the slot's back pointer. Each bad handle is refused with a
+ * report of its own. With hardened=2 it remembers who freed handles last, by stack depot
+ * where the kernel has it, and the report says so.
  *
  * Not recognised by any of it: a handle that was freed, and given out again since. It is
  * the new object's.
@@ -69,11 +69,11 @@ struct zsx_class *zsx_class_in(struct zsx_pool *pool, const struct zsx_zspage *z
 }
 
 /*
- * The same of a location that was just read without a lock, before its zspage is pinned. A
- * stale one is to be read again; one that stays what it is, and names the same, never
- * fits: then @loc is made none.
+ * Before the zspage of a location that was read without a lock is pinned: whether it is one
+ * of @pool's. If not, @loc is what the word is now, for another look; or none, if the word
+ * hasn't changed, and still doesn't fit: then it never will.
  */
-bool zsx_may_pin(struct zsx_pool *pool, const struct zsx_handle *h, zsx_location_t *loc)
+bool zsx_check_before_pin(struct zsx_pool *pool, const struct zsx_handle *h, zsx_location_t *loc)
 {
 	zsx_location_t before = *loc;
 

@@ -26,9 +26,10 @@
  *                   class->lock. Whoever wants to move an object takes it by
  *                   try only.
  *
- * RCU protects nothing but the memory type: a location read without a lock may
- * be stale, but what it names is or was a descriptor, because descriptors come
- * from SLAB_TYPESAFE_BY_RCU caches.
+ * RCU keeps two things. The memory's type: a location read without a lock may be
+ * stale, but what it names is or was a descriptor, because descriptors come from
+ * SLAB_TYPESAFE_BY_RCU caches. And the pool with its classes, for who found a zspage by its
+ * page: zsx_destroy_pool() waits for a grace period.
  *
  * The states of a zspage, and who moves it
  *
@@ -45,10 +46,10 @@
  *    growable          none, but pages are missing
  *    full              all slots are in use
  *
- * Of these three a zspage is in the one that its slots say, after each malloc, free and
- * move of an object (regroup()): malloc fills room up, and makes room of a growable zspage by a
- * page; free makes room, or takes a page with the room that was on it. Where a page
- * holds one object, malloc goes to growable or full at once.
+ * In which of the three a zspage is follows from its slots, after each malloc, free and
+ * move of an object (regroup()). malloc takes room, and ends with growable or full when it was
+ * the last; a page that it brings makes room in a growable zspage. free makes room, unless
+ * the page that the slot is on goes with it.
  *
  * Invariants, whenever class->lock is free; zsx_class_check() checks them:
  *
@@ -221,7 +222,7 @@ static inline unsigned long zsx_class_zspages(const struct zsx_class *class)
 	return zspages;
 }
 
-/* What compaction has done. Each is added to after a class; atomic. */
+/* What compaction has done. Added to after each class, pages after the last; atomic. */
 enum zsx_compaction_counter {
 	ZSX_PAGES_COMPACTED,		/* pages given back to the system, net */
 	ZSX_OBJECTS_COPIED,
@@ -291,6 +292,9 @@ static inline bool zsx_is_class_of(const struct zsx_pool *pool,
 	return class >= pool->classes && class < pool->classes + pool->nr_classes;
 }
 
+/* Whether zsx_init() got all that it needs: callers that are built in come even if not. */
+extern bool zsx_is_ready;
+
 /* The size classes of all pools; constant after module init. */
 extern struct zsx_class_table zsx_classes;
 
@@ -313,7 +317,7 @@ static inline unsigned long *zsx_zspage_handles(const struct zsx_geometry *geo,
 /* The highest frame of all descriptors ever: a bound for words read unlocked. */
 extern atomic_long_t zsx_highest_frame;
 
-bool zsx_frame_is_new(u64 frame);
+bool zsx_frame_now_known(u64 frame);
 
 /*
  * The descriptor that a location names. NULL if there can't be one: the object
@@ -326,7 +330,7 @@ static inline struct zsx_zspage *zsx_zspage_of(zsx_location_t loc)
 	u64 frame = zsx_location_frame(ZSX_LAYOUT, loc);
 
 	if (unlikely(!frame || frame > atomic_long_read(&zsx_highest_frame)) &&
-	    !zsx_frame_is_new(frame))
+	    !zsx_frame_now_known(frame))
 		return NULL;
 	return __va(frame << ZSX_FRAME_SHIFT);
 }
@@ -487,7 +491,7 @@ int zsx_zspage_init(void);
 void zsx_zspage_exit(void);
 
 struct page *zsx_page_alloc(gfp_t gfp, int nid);
-void zsx_pages_alloc(gfp_t gfp, int nid, unsigned int nr, struct zsx_loose *loose);
+void zsx_page_alloc_bulk(gfp_t gfp, int nid, unsigned int nr, struct zsx_loose *loose);
 void zsx_page_free(struct page *page);
 struct zsx_zspage *zsx_zspage_alloc(struct zsx_class *class, gfp_t gfp, int nid);
 void zsx_zspage_free(struct zsx_zspage *zspage);
@@ -567,7 +571,7 @@ static __always_inline bool zsx_is_hardened(void)
 
 bool zsx_may_be_handle(unsigned long handle);
 struct zsx_class *zsx_class_in(struct zsx_pool *pool, const struct zsx_zspage *zspage);
-bool zsx_may_pin(struct zsx_pool *pool, const struct zsx_handle *h, zsx_location_t *loc);
+bool zsx_check_before_pin(struct zsx_pool *pool, const struct zsx_handle *h, zsx_location_t *loc);
 bool zsx_holds_object(struct zsx_zspage *zspage, unsigned int i, unsigned long handle);
 void zsx_remember_free(unsigned long handle);
 const char *zsx_what_is_wrong(struct zsx_pool *pool, unsigned long handle, int *nr);

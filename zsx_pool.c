@@ -73,6 +73,10 @@ struct zsx_pool *zsx_create_pool(const char *name)
 		pr_err("zsx: a pool needs a name\n");
 		return NULL;
 	}
+	if (!zsx_is_ready) {
+		pr_err("zsx: no pool %s: zsx could not start\n", name);
+		return NULL;
+	}
 
 	pool = pool_alloc(zsx_classes.nr_classes);
 	if (!pool)

@@ -11,6 +11,9 @@
  *   zsx_settle()          pages that nothing touches come loose, and so does a
  *                         zspage without objects; what is isolated stays
  *
+ * But for two: compaction clears the slots of what it moved, and settles once for a unit
+ * (move_object()); page migration exchanges an isolated page (replace_page()).
+ *
  * What came loose is collected in a struct zsx_loose by whoever holds the lock,
  * and given back by the same one after the lock: so each thing is freed exactly
  * once, and the page allocator's and slab's locks are never taken inside
@@ -31,6 +34,7 @@ static struct kmem_cache *desc_caches[(MAX_DESC_SIZE >> ZSX_FRAME_SHIFT) + 1];
 atomic_long_t zsx_highest_frame __read_mostly;
 EXPORT_SYMBOL_IF_KUNIT(zsx_highest_frame);
 
+/* A long holds it: zsx_zspage_alloc() refuses others, which only 32-bit machines could have. */
 static void note_frame(long frame)
 {
 	long seen = atomic_long_read(&zsx_highest_frame);
@@ -41,16 +45,16 @@ static void note_frame(long frame)
 }
 
 /*
- * Whether @frame, above what was the highest a moment ago, isn't now. It was raised before
- * the location that was read was written, whoever raised it: pairs with note_frame() and
- * the release of class->lock that follows it.
+ * A second look for a frame that seemed too high: it may be a descriptor's that another CPU
+ * got meanwhile. The bound was raised before the location that was read was written: pairs
+ * with note_frame() and the release of class->lock that follows it.
  */
-bool zsx_frame_is_new(u64 frame)
+bool zsx_frame_now_known(u64 frame)
 {
 	smp_rmb(); /* The location, then the highest. */
 	return frame && frame <= atomic_long_read(&zsx_highest_frame);
 }
-EXPORT_SYMBOL_IF_KUNIT(zsx_frame_is_new);
+EXPORT_SYMBOL_IF_KUNIT(zsx_frame_now_known);
 
 static struct kmem_cache **desc_cache(const struct zsx_geometry *geo)
 {
@@ -112,6 +116,11 @@ void zsx_zspage_exit(void)
 	}
 }
 
+static bool is_nameable(u64 phys)
+{
+	return zsx_frame_fits(ZSX_LAYOUT, phys) && phys >> ZSX_FRAME_SHIFT <= LONG_MAX;
+}
+
 /**
  * zsx_zspage_alloc() - make a zspage without pages
  * @class: its class
@@ -134,7 +143,7 @@ struct zsx_zspage *zsx_zspage_alloc(struct zsx_class *class, gfp_t gfp, int nid)
 	zspage = kmem_cache_alloc_node(cache, gfp, nid);
 	if (!zspage)
 		return NULL;
-	if (unlikely(!zsx_frame_fits(ZSX_LAYOUT, __pa(zspage)))) {
+	if (unlikely(!is_nameable(__pa(zspage)))) {
 		pr_warn_once("zsx: a descriptor's address has too many bits\n");
 		kmem_cache_free(cache, zspage);
 		return NULL;
@@ -205,18 +214,18 @@ struct page *zsx_page_alloc(gfp_t gfp, int nid)
 EXPORT_SYMBOL_IF_KUNIT(zsx_page_alloc);
 
 /**
- * zsx_pages_alloc() - get pages, where that can be had cheaply
+ * zsx_page_alloc_bulk() - get pages, where that can be had cheaply
  * @gfp: how
  * @nid: where, or NUMA_NO_NODE
  * @nr: how many would be good
  * @loose: they are added to it; fewer than @nr, or none, if the page allocator hasn't
  *	got so many at hand
  */
-void zsx_pages_alloc(gfp_t gfp, int nid, unsigned int nr, struct zsx_loose *loose)
+void zsx_page_alloc_bulk(gfp_t gfp, int nid, unsigned int nr, struct zsx_loose *loose)
 {
 	unsigned int i, got;
 
-	KUNIT_STATIC_STUB_REDIRECT(zsx_pages_alloc, gfp, nid, nr, loose);
+	KUNIT_STATIC_STUB_REDIRECT(zsx_page_alloc_bulk, gfp, nid, nr, loose);
 
 	do {
 		struct page *pages[PAGES_AT_ONCE] = {};
@@ -234,7 +243,7 @@ void zsx_pages_alloc(gfp_t gfp, int nid, unsigned int nr, struct zsx_loose *loos
 		nr -= wanted;
 	} while (nr && got);
 }
-EXPORT_SYMBOL_IF_KUNIT(zsx_pages_alloc);
+EXPORT_SYMBOL_IF_KUNIT(zsx_page_alloc_bulk);
 
 /* @page: NULL, or a page that is in no zspage. */
 void zsx_page_free(struct page *page)
@@ -413,7 +422,7 @@ static void regroup(struct zsx_class *class, struct zsx_zspage *zspage,
 
 	if (group == zspage->group)
 		return;
-	/* Before the old bit goes, or may_have_room() would take the only room for none. */
+	/* Before unlink_zspage() clears the old bit: may_have_room() must not see 0 in between. */
 	if (group < ZSX_NR_RATIOS)
 		WRITE_ONCE(class->nonempty, class->nonempty | 1U << group);
 	unlink_zspage(class, zspage);
@@ -467,7 +476,7 @@ zsx_location_t zsx_zspage_take(struct zsx_class *class,
 }
 EXPORT_SYMBOL_IF_KUNIT(zsx_zspage_take);
 
-/* Of the descriptor's first line, which pages[] is not: so it is asked first. */
+/* It reads the descriptor's first line alone, unlike a look at pages[]: ask it first. */
 static bool is_touched(const struct zsx_geometry *geo, const struct zsx_zspage *zspage,
 		       unsigned int page)
 {
@@ -501,7 +510,7 @@ void zsx_settle(struct zsx_class *class, struct zsx_zspage *zspage,
 		zsx_loose_add_page(loose, take_out(class, zspage, i));
 		lost_page = true;
 	}
-	/* Not nr_inuse: it would be read together with @isolated, and it was just written. */
+	/* Not nr_inuse: read together with @isolated, it would wait for the byte just stored. */
 	if (!zsx_slots_empty(zspage->inuse) || zspage->isolated) {
 		regroup(class, zspage, lost_page);
 	} else {
@@ -530,7 +539,7 @@ void zsx_zspage_put(struct zsx_class *class, struct zsx_zspage *zspage,
 
 	zsx_slots_clear(&zspage->inuse, index);
 	zspage->nr_inuse--;
-	/* All other pages had an object of their own before, and have it still. */
+	/* No other page has lost an object. */
 	if (likely(is_touched(geo, zspage, first_page) &&
 		   (last_page == first_page || is_touched(geo, zspage, last_page)))) {
 		regroup(class, zspage, false);

@@ -71,14 +71,14 @@ static struct zsx_zspage *memory_zspage(struct zsx_class *class, gfp_t gfp, int 
 static void use_memory(struct kunit *test)
 {
 	kunit_activate_static_stub(test, zsx_page_alloc, memory_page);
-	kunit_activate_static_stub(test, zsx_pages_alloc, memory_pages);
+	kunit_activate_static_stub(test, zsx_page_alloc_bulk, memory_pages);
 	kunit_activate_static_stub(test, zsx_zspage_alloc, memory_zspage);
 }
 
 static void drop_memory(struct kunit *test)
 {
 	kunit_deactivate_static_stub(test, zsx_page_alloc);
-	kunit_deactivate_static_stub(test, zsx_pages_alloc);
+	kunit_deactivate_static_stub(test, zsx_page_alloc_bulk);
 	kunit_deactivate_static_stub(test, zsx_zspage_alloc);
 }
 
