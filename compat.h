@@ -41,8 +41,8 @@
 #endif
 
 /*
- * A clock for single operations. UML has none (get_cycles() is 0, and ktime goes in steps
- * of 256 ns), though the machine below it has.
+ * For tests/bench alone: a clock for single operations. UML has none (get_cycles() is 0, and
+ * ktime goes in steps of 256 ns), though the machine below it has.
  */
 static inline u64 compat_cycles(void)
 {

@@ -420,7 +420,7 @@ static int report_show(struct seq_file *s, void *unused)
 {
 	struct zsx_pool_stats stats;
 	struct sums sums = {};
-	u64 held, percent = 0;
+	u64 held, percent = 0, permille = 0;
 
 	mutex_lock(&lock);
 	sum_up(&sums);
@@ -429,10 +429,12 @@ static int report_show(struct seq_file *s, void *unused)
 	       stats.descriptor_bytes + stats.pool_bytes;
 	if (sums.bytes_in)
 		percent = div64_u64(held * 100, sums.bytes_in);
+	if (sums.bytes_stored)
+		permille = div64_u64(held * 1000, sums.bytes_stored);
 
-	seq_printf(s, "%lu files, %llu bytes of them kept as %lu objects in %llu bytes, all counted (%llu %%); %s\n",
-		   nr_files, sums.bytes_in, sums.objects, held, percent,
-		   nr_mismatches ? "NOT ALL INTACT" : "all read back intact");
+	seq_printf(s, "%lu files of %llu bytes: %lu objects of %llu bytes, for which the pool holds %llu, all counted (%llu.%llu %%); %s\n",
+		   nr_files, sums.bytes_in, sums.objects, sums.bytes_stored, held,
+		   permille / 10, permille % 10, nr_mismatches ? "NOT ALL INTACT" : "all read back intact");
 	seq_printf(s, "files %lu\n", nr_files);
 	seq_printf(s, "objects %lu\n", sums.objects);
 	seq_printf(s, "raw_objects %lu\n", sums.raw_objects);

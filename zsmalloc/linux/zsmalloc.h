@@ -5,8 +5,8 @@
  *
  *	LINUXINCLUDE := -I$(zsx)/zsmalloc $(LINUXINCLUDE)
  *
- * Names are mapped when the caller is compiled, so zsx exports none of zsmalloc's
- * symbols, and both can be loaded together.
+ * Names are mapped when the caller is compiled: zsx exports none of zsmalloc's symbols.
+ * Which of the two can be loaded beside the other: porting.rst.
  *
  * Signatures differ by kernel version; what is called decides which is meant.
  * zs_malloc() takes a node from 6.16 on and none before. zs_map_object() went
