@@ -1535,7 +1535,7 @@ static void memory_that_ends_costs_no_page(struct kunit *test)
 
 #define MAX_HELD	4096
 
-/* Take a reference on each page of the pool, or drop it. Return: how many. */
+/* Take a reference on each page of the pool; MAX_HELD at most. Return: how many. */
 static unsigned int hold_all_pages(struct fixture *f, struct page **held)
 {
 	unsigned int c, group, i, nr = 0;
@@ -1547,11 +1547,11 @@ static unsigned int hold_all_pages(struct fixture *f, struct page **held)
 		for (group = 0; group < ZSX_NR_GROUPS; group++)
 			list_for_each_entry(zspage, &class->groups[group], list)
 				for (i = 0; i < class->geo->nr_pages; i++)
-					if (zspage->pages[i] && nr < MAX_HELD)
-						held[nr++] = zspage->pages[i];
+					if (zspage->pages[i] && nr < MAX_HELD) {
+						held[nr] = zspage->pages[i];
+						get_page(held[nr++]);
+					}
 	}
-	for (i = 0; i < nr; i++)
-		get_page(held[i]);
 	return nr;
 }
 
